@@ -218,6 +218,33 @@ def test_a_detached_run_in_a_real_pool_is_steered_and_killed(steelyard: Steelyar
     assert until(lambda: "was cancelled" in steelyard("status", "last").stdout)
 
 
+@pytest.mark.full
+@pytest.mark.xdist_group("batch")
+def test_jobs_of_a_real_pool_are_measured(
+    steelyard: Steelyard, own_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_STATE_HOME", str(own_place / "state"))
+    file = own_place / "measured.yaml"
+    file.write_text(
+        "experiment: measured\nworkload: {use: jobs, engine: htcondor, jobs: 4, at_once: 2, processes: 2}\n"
+        "repeat: 1\ndisturbed: include\ntelemetry: off\n"
+    )
+    done = steelyard("run", str(file))
+    assert done.returncode == 0, done.stdout + done.stderr
+    (journal,) = Path(os.environ["STEELYARD_STORE"]).glob("runs/*/journal.ndjson")
+    lines = list(map(json.loads, journal.read_text().splitlines()))
+    (metrics,) = [line["metrics"] for line in lines if line["kind"] == "trial-ended"]
+    assert metrics["failure_rate"] == 0
+    assert 0 < metrics["wait_time_p50"] < metrics["turnaround_time_p50"]
+    assert not list(own_place.glob("state/steelyard/leases/*"))
+
+
+def test_a_name_that_is_an_expression_is_refused() -> None:
+    with pytest.raises(UsageError, match="not the name of a job"):
+        site().scheduler.cancel_named_argv('x" || true || "')
+
+
 def test_states_are_over_or_not() -> None:
     """A job that HTCondor holds is not over: it can be released."""
     jobs = site().scheduler.parse_status((DATA / "condor_q-23.9.6.json").read_text(), 0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Protocol
 
 from steelyard.model.command import Command
@@ -14,12 +15,21 @@ class EngineJob:
     """A job for an engine: `words` are run on one host, for `seconds` at most; `name` is what it is called.
 
     It begins in `/`, and what it prints is lost: an engine that finds the directory of a run gone may make it
-    anew, which nobody would remove.
+    anew, which nobody would remove. Its script lies in `file`, for engines that take no other.
     """
 
     name: str
     words: tuple[str, ...]
     seconds: float
+    file: PurePosixPath
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSubmission:
+    """The command that queues a job; before it, `script` must be in the job's file, if there is one."""
+
+    command: Command
+    script: str | None = None
 
 
 class Engine(Protocol):
@@ -44,8 +54,8 @@ class Engine(Protocol):
     def variables(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Beginnings of variables that would change what its commands do, and variables kept all the same."""
 
-    def submit(self, job: EngineJob) -> Command:
-        """Queue a job; the script of the job is its input."""
+    def submit(self, job: EngineJob) -> EngineSubmission:
+        """Queue a job."""
 
     def describe(self, ids: Sequence[str]) -> Command:
         """Tell how jobs stand."""
@@ -57,7 +67,7 @@ class Engine(Protocol):
         """End a job, whatever its state."""
 
     def cancel_all(self, name: str) -> Command:
-        """End all of the user's jobs of this name."""
+        """End all of the user's jobs of this name; it may fail where there are none."""
 
     def parse_description(self, stdout: str) -> Mapping[str, str]:
         """A sentence on each job by its id, of what `describe` printed. Raises ParseFailure."""

@@ -50,6 +50,7 @@ def submit(queue: Queue, words: list[str]) -> None:
             "wanted": 4 if commands["request_cpus"] == ALL else int(commands["request_cpus"]),
             "limit": float(commands["allowed_job_duration"]), "warn": None, "output": "/dev/null",
             "directory": commands["initialdir"].replace("$(DOLLAR)", "$"), "shell": ["/bin/sh"],
+            "name": commands["batch_name"],
             "variables": {"STEELYARD_HTCONDOR_JOB": "{NUMBER}.0", "_CONDOR_MACHINE_AD": machine_ad(queue)},
         },
         f"exec {commands['executable']} {shlex.join(parse_arguments(commands['arguments']))}\n",
@@ -102,6 +103,33 @@ def show(queue: Queue, words: list[str], *, over: bool) -> None:
     print("[\n" + "\n,\n".join(json.dumps(facts, indent=2) for facts in told) + "\n]")
 
 
+def find_named(queue: Queue, constraint: str) -> list[str]:
+    """The jobs that an expression about their name, and about being in the queue, chooses."""
+    asked = re.fullmatch(r'JobBatchName == "([^"]+)"( && JobStatus != 3 && JobStatus != 4)?', constraint)
+    if not asked:
+        raise Usage(f"Error: this stand-in cannot read the constraint {constraint}")
+    jobs = queue.jobs()
+    return [number for number in jobs if jobs[number]["name"] == asked[1] and jobs[number]["state"] != "over"]
+
+
+def list_named(queue: Queue, words: list[str]) -> None:
+    """`condor_q -constraint C -format %d. ClusterId -format %d\\n ProcId`"""
+    if words[2:] != ["-format", "%d.", "ClusterId", "-format", r"%d\n", "ProcId"]:
+        raise Usage("this stand-in knows the format of an id only")
+    for number in find_named(queue, words[1]):
+        print(f"{number}.0")
+
+
+def remove_named(queue: Queue, constraint: str) -> None:
+    """`condor_rm -constraint C`"""
+    numbers = find_named(queue, constraint)
+    for number in numbers:
+        queue.end(number, "owner")
+    if not numbers:
+        fail("Couldn't find/remove all jobs matching constraint (" + constraint + ")", 1)
+    print("Jobs matching constraint (" + constraint + ") have been marked for removal")
+
+
 def change(queue: Queue, words: list[str], act: Any, states: tuple[str, ...], done: str, wrong: str) -> None:
     """One that does something with each job that is in one of these states."""
     jobs, code = queue.jobs(), 0
@@ -135,6 +163,8 @@ def main() -> None:
     try:
         if name == "condor_submit":
             submit(queue, words)
+        elif words[:1] == ["-constraint"]:
+            list_named(queue, words) if name == "condor_q" else remove_named(queue, words[1])
         elif name in changes:
             change(queue, words, *changes[name])
         else:

@@ -101,6 +101,15 @@ class HtcondorScheduler(Scheduler[HtcondorOptions]):
         """SIGTERM, and SIGKILL when the host's time for that is over."""
         return ("condor_rm", identity)
 
+    def unfinished_argv(self, name: str) -> tuple[str, ...]:
+        """Those in the queue that are neither removed nor completed, as ids."""
+        asked = ("-constraint", f"{_name_constraint(name)} && JobStatus != 3 && JobStatus != 4")
+        return ("condor_q", *asked, "-format", "%d.", "ClusterId", "-format", r"%d\n", "ProcId")
+
+    def cancel_named_argv(self, name: str) -> tuple[str, ...]:
+        """As `cancel_argv`; condor_rm fails where there are none."""
+        return ("condor_rm", "-constraint", _name_constraint(name))
+
     def suspend_argv(self, job: Job) -> tuple[str, ...]:
         """To hold a job that runs would end it."""
         return ("condor_hold" if job.state is JobState.QUEUED else "condor_suspend", job.id)
@@ -130,6 +139,13 @@ class HtcondorScheduler(Scheduler[HtcondorOptions]):
     def transport(self, job: str, name: str, address: str) -> Transport:
         """There is no other host than the one that we are on."""
         raise HostError(f"{name} is not the host of HTCondor's job {job}; {_ONE_HOST}")
+
+
+def _name_constraint(name: str) -> str:
+    """An expression of HTCondor's, in which a name that it would read otherwise has no place."""
+    if not re.fullmatch(r"[A-Za-z0-9._-]+", name):
+        raise UsageError(f"'{name[:60]}' is not the name of a job")
+    return f'JobBatchName == "{name}"'
 
 
 class Htcondor(BatchSite[HtcondorOptions]):

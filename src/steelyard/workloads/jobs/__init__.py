@@ -22,7 +22,7 @@ from steelyard.plugin import (
 from steelyard.plugin.workload import Carrier, Engine, EngineJob, JobQueue, Workload
 from steelyard.workloads.jobs.options import JobsOptions
 from steelyard.workloads.jobs.output import parse_run, parse_status
-from steelyard.workloads.jobs.script import NAME, hold_program, stamp_program, write_script
+from steelyard.workloads.jobs.script import NAME, STAMPS, hold_program, stamp_program, write_script
 
 _DRIVER = Path(__file__).with_name("driver.py")
 _PYTHON = Tool("python3", apt="python3", dnf="python3")
@@ -115,13 +115,16 @@ class Jobs(Workload[JobsOptions]):
     def _describe_engine(self, place: Place, name: str) -> dict[str, Any]:
         engine = self._engine
         words = ("sh", str(place.scratch / NAME), _KEY)
-        submit = engine.submit(EngineJob(name, words, float(self.options.limit)))
+        file = place.scratch / STAMPS / f"{_KEY}.sh"
+        submission = engine.submit(EngineJob(name, words, float(self.options.limit), file))
         dropped, kept = engine.variables
         return {
             "key": _KEY,
             "job_id": _ID,
-            "submit": submit.argv,
-            "script": submit.stdin,
+            "submit": submission.command.argv,
+            "input": submission.command.stdin,
+            "script": submission.script,
+            "file": str(file),
             "id": engine.id_pattern,
             "describe": engine.describe([_ID]).argv,
             "cancel": engine.cancel(_ID).argv,

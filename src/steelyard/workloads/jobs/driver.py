@@ -20,6 +20,7 @@ from typing import Any
 
 LOOK_EVERY = 0.02  # seconds between two looks at the stamps
 ASK_AFTER = 5.0  # seconds without a stamp until the engine is asked
+SHOWN_WITHIN = 40.0  # seconds until a file server shows a stamp
 GRACE = 90.0  # seconds beyond its limit in which an engine has ended a job
 EMPTY_WITHIN = 60.0  # seconds in which the engine's list is empty when all jobs are over
 CALL_WITHIN = 300.0  # seconds for a command of the engine
@@ -53,15 +54,21 @@ class EngineCommands:
 
     def submit(self, key: str) -> dict[str, Any]:
         """Submit a job whose stamps have this name."""
-        words = [word.replace(self.asked["key"], key) for word in self.asked["submit"]]
-        script = self.asked["script"].replace(self.asked["key"], key)
+        words = [self.fill(word, key) for word in self.asked["submit"]]
+        text = self.fill(self.asked["input"], key)
         began = time.time()
-        code, said, wrong = self.call(words, script)
+        if self.asked["script"]:  # writing it is part of what a submission takes
+            write_program(self.fill(self.asked["file"], key), self.fill(self.asked["script"], key))
+        code, said, wrong = self.call(words, text)
         told = {"job": key, "submitted": began, "confirmed": time.time()}
         match = self.id.search(said.strip())
         if code or not match:
             return {**told, "failure": "refused: " + shorten(wrong or said or f"exit code {code}")}
         return {**told, "id": match[1]}
+
+    def fill(self, text: str, key: str) -> str:
+        """A text with the name of a job's stamps in place of its stand-in."""
+        return text.replace(str(self.asked["key"]), key)
 
     def describe(self, identity: str) -> tuple[int, str, str]:
         """What the engine says of a job."""
@@ -99,7 +106,7 @@ class OpenJobs:
         self.submitting: dict[Future[dict[str, Any]], str] = {}
         self.open: dict[str, dict[str, Any]] = {}
         self.started: set[str] = set()
-        self.gone: set[str] = set()  # the engine did not have them when it was asked last
+        self.gone: dict[str, float] = {}  # since when the engine has them no more
         self.news = time.monotonic()
         self.failed, self.first_failure = 0, ""
 
@@ -153,15 +160,15 @@ class OpenJobs:
                 self.give_up(key, f"was not ended at its limit of {self.asked['limit']:g} s")
 
     def ask(self) -> None:
-        """Give up those that the engine has not, twice in a row, and that left no stamp of their end."""
+        """Give up those that the engine has no more, and that left no stamp of their end."""
         there = self.engine.list_unfinished()
         self.news = time.monotonic()
         if there is None:
             return
-        missing = {key for key, told in self.open.items() if told["id"] not in there}
-        for key in missing & self.gone:
+        missing = [key for key, told in self.open.items() if told["id"] not in there]
+        self.gone = {key: self.gone.get(key, self.news) for key in missing}
+        for key in [key for key, since in self.gone.items() if self.news - since > SHOWN_WITHIN]:
             self.give_up(key, "was ended by the engine" if key in self.started else UNSEEN)
-        self.gone = missing
 
     def give_up(self, key: str, failure: str) -> None:
         """End one, with what the engine says of it."""
@@ -184,6 +191,12 @@ class OpenJobs:
             self.failed += 1
 
 
+def write_program(path: str, text: str) -> None:
+    """A file that may be started."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700), "w") as file:
+        file.write(text)
+
+
 def read_stamps(key: str) -> dict[str, Any]:
     """What a job has said of itself."""
     with open(f"stamps/{key}", errors="replace") as file:
@@ -202,9 +215,10 @@ def ask_for_status(jobs: OpenJobs) -> None:
     jobs.submit(0, 0)
     while not all_run("0.0", asked["processes"]):
         jobs.take_submitted()
+        jobs.take_stamps()
         jobs.judge_times()
         if "0.0" not in jobs.open and not jobs.submitting:
-            sys.exit(f"the job that was to be asked for {jobs.first_failure}")
+            sys.exit(f"the job that was to be asked for {jobs.first_failure or 'ended at once'}")
         time.sleep(LOOK_EVERY)
     for number in range(1, asked["jobs"]):
         jobs.submit(number, 0)

@@ -25,7 +25,7 @@ class JobsOptions(WorkloadOptions):
         description="`run`: submit jobs and see them to their end. `status`: keep jobs there and ask how the "
         "first of them stands.",
     )
-    jobs: int = Field(100, ge=1, le=100_000, description="Number of jobs.")
+    jobs: int = Field(100, ge=1, le=10_000, description="Number of jobs.")
     at_once: int = Field(10, ge=1, le=1000, description="Submit commands that run at the same time.")
     processes: int = Field(1, ge=1, le=1000, description="Processes that each job starts on its host.")
     program: tuple[str, ...] = Field(

@@ -11,7 +11,7 @@ from typing import Any
 
 from steelyard.errors import UsageError
 from steelyard.model.command import Command
-from steelyard.model.engine import EngineJob
+from steelyard.model.engine import EngineJob, EngineSubmission
 from steelyard.sites.kit.batch.job import JobRequest
 from steelyard.sites.kit.batch.options import BatchOptions
 from steelyard.sites.kit.batch.scheduler import NamesJobs, Scheduler
@@ -29,11 +29,9 @@ class SchedulerEngine:
     @classmethod
     def of(cls, scheduler: Scheduler[Any]) -> SchedulerEngine:
         """That of a scheduler that finds jobs by their name. Raises UsageError for others."""
-        lacking = f"jobs cannot be measured with {scheduler.title} yet"
         if not isinstance(scheduler, NamesJobs):
-            raise UsageError(f"{lacking}: Steelyard does not find its jobs by name")
-        if scheduler.runs_a_file:
-            raise UsageError(f"{lacking}: each of its jobs needs a file")
+            what = f"jobs cannot be measured with {scheduler.title} yet"
+            raise UsageError(f"{what}: Steelyard does not find its jobs by name")
         return cls(scheduler, scheduler)
 
     @property
@@ -58,7 +56,7 @@ class SchedulerEngine:
         """The scheduler's."""
         return self.scheduler.env_filter_prefixes, self.scheduler.env_filter_exceptions
 
-    def submit(self, job: EngineJob) -> Command:
+    def submit(self, job: EngineJob) -> EngineSubmission:
         """As a site's own job, but that it shares its host with others, unless the options say otherwise."""
         options: BatchOptions = self.scheduler.options
         request = JobRequest(
@@ -74,9 +72,12 @@ class SchedulerEngine:
             reservation=options.reservation,
             exclusive=options.exclusive and "exclusive" in options.model_fields_set,
             extra_options=options.options,
+            script_file=Path(job.file) if self.scheduler.runs_a_file else None,
         )
-        given = self.scheduler.submit_input(request, self.scheduler.make_script(request))
-        return Command(self.scheduler.submit_argv(request), stdin=given)
+        script = self.scheduler.make_script(request)
+        given = self.scheduler.submit_input(request, script)
+        command = Command(self.scheduler.submit_argv(request), stdin=given)
+        return EngineSubmission(command, script if self.scheduler.runs_a_file else None)
 
     def describe(self, ids: Sequence[str]) -> Command:
         """The scheduler's."""

@@ -45,7 +45,7 @@ class NamesJobs(Protocol):
         """The command that prints the ids of those of this name that are not over, a line each."""
 
     def cancel_named_argv(self, name: str) -> tuple[str, ...]:
-        """The command that ends all of them, whatever their states; none is no failure."""
+        """The command that ends all of them, whatever their states; it may fail where there are none."""
 
 
 class Scheduler(ABC, Generic[BatchOptionsT]):
