@@ -60,15 +60,15 @@ class RealCluster:
         return self.ask("GET", f"/api/v1/namespaces/bench/pods?labelSelector={LABEL}")["items"]
 
     @contextmanager
-    def granted(self, capability: str) -> Iterator[None]:
-        """Its account may also do what a capability of the site needs, for as long as the block lasts."""
-        with role_path(capability).open() as file:
-            role = YAML(typ="safe", pure=True).load(file)
-        root, name = "/apis/rbac.authorization.k8s.io/v1/namespaces/bench", role["metadata"]["name"]
+    def granted(self, role: str) -> Iterator[None]:
+        """Its account may also do what a Role allows that events need, for as long as the block lasts."""
+        with role_path(role).open() as file:
+            document = YAML(typ="safe", pure=True).load(file)
+        root, name = "/apis/rbac.authorization.k8s.io/v1/namespaces/bench", document["metadata"]["name"]
         (former,) = self.ask("GET", f"{root}/rolebindings")["items"]
         reference = {**former["roleRef"], "name": name}
         binding = {"metadata": {"name": name}, "roleRef": reference, "subjects": former["subjects"]}
-        self.ask("POST", f"{root}/roles", role)
+        self.ask("POST", f"{root}/roles", document)
         self.ask("POST", f"{root}/rolebindings", binding)
         try:
             yield

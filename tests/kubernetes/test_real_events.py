@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from patience import PATIENCE
+from patience import PATIENCE, until
 from steelyard.errors import HostDown, HostError
 from steelyard.hosts.base import Streams
 from steelyard.hosts.token import Token
 from steelyard.model.command import Command
-from steelyard.provision.kubernetes.hosts import PodHost, lease_pods
+from steelyard.provision.kubernetes import enforcement
+from steelyard.provision.kubernetes.hosts import lease_pods
 from steelyard.provision.kubernetes.order import PodGroup, PodOrder, PodUse
+from steelyard.provision.kubernetes.pod_host import PodHost
 
 pytestmark = [pytest.mark.full, pytest.mark.xdist_group("kubernetes")]
 
 
-def tell(real: Any, folder: Path, story: Callable[[Sequence[PodHost]], Awaitable[None]], *needs: str) -> None:
-    """Two pods, by the least Role and those that these capabilities need."""
+def tell(
+    real: Any, folder: Path, story: Callable[[Sequence[PodHost]], Awaitable[None]], role: str, *needs: str
+) -> None:
+    """Two pods, by the least Role and one more, for events with these needs."""
 
     async def whole() -> None:
         use = PodUse(kubeconfig=str(real.kubeconfig), within=PATIENCE, needs=frozenset(needs))
@@ -30,12 +33,9 @@ def tell(real: Any, folder: Path, story: Callable[[Sequence[PodHost]], Awaitable
         async with lease_pods(order, use, Token.of("test-run"), folder / "log") as hosts:
             await story(hosts)
 
-    with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as scope:
+    with pytest.MonkeyPatch.context() as patch, real.granted(role):
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-        for capability in needs:
-            scope.enter_context(real.granted(capability))
         asyncio.run(whole())
-    assert not real.labelled()
 
 
 def test_a_pod_that_is_killed_is_another_with_an_empty_volume(real: Any, tmp_path: Path) -> None:
@@ -65,7 +65,8 @@ def test_a_pod_that_is_killed_is_another_with_an_empty_volume(real: Any, tmp_pat
         assert not job["status"].get("failed")
         assert await other.capture(("ls", f"{place}/theirs")) == f"{place}/theirs\n"
 
-    tell(real, tmp_path, story, "kill-hosts")
+    tell(real, tmp_path, story, "kill-hosts", "kill-hosts")
+    assert not real.labelled()
 
 
 def test_who_may_not_delete_pods_is_told_before_there_are_any(real: Any, tmp_path: Path) -> None:
@@ -79,3 +80,41 @@ def test_who_may_not_delete_pods_is_told_before_there_are_any(real: Any, tmp_pat
 
     with pytest.raises(HostError, match="delete pods or patch pods in namespace bench"):
         asyncio.run(whole())
+
+
+def test_a_network_that_ignores_policies_is_refused_before_the_first_trial(real: Any, tmp_path: Path) -> None:
+    """As the bridge of this cluster does: the API server takes the policy, and everything passes."""
+
+    async def story(_: Sequence[PodHost]) -> None:
+        raise AssertionError("the hosts are had")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(enforcement, "PATIENCE", 5.0)
+        with pytest.raises(
+            HostError, match=r"does not enforce a NetworkPolicy: .* an open and a new connection"
+        ):
+            tell(real, tmp_path, story, "network-policies", "cut-network")
+    assert until(lambda: not real.labelled())
+
+
+def test_a_policy_is_taken_changed_and_removed(real: Any, tmp_path: Path) -> None:
+    root = "/apis/networking.k8s.io/v1/namespaces/bench/networkpolicies"
+
+    async def story(hosts: Sequence[PodHost]) -> None:
+        host, other = hosts
+        await host.block_addresses([other.address])
+        (policy,) = real.ask("GET", root)["items"]
+        assert policy["spec"]["ingress"][0]["from"]
+        await host.cut()
+        (policy,) = real.ask("GET", root)["items"]
+        assert not policy["spec"].get("ingress")
+        assert not policy["spec"].get("egress")
+        await host.heal()
+        (policy,) = real.ask("GET", root)["items"]
+        assert policy["spec"]["egress"][0]["to"]
+        await host.unblock_addresses([other.address])
+        assert not real.ask("GET", root)["items"]
+        await host.cut()  # and nobody heals it
+
+    tell(real, tmp_path, story, "network-policies")
+    assert until(lambda: not real.labelled())

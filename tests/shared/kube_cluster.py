@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import secrets
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from typing import Any
 
 from aiohttp import web
 
+from kube_network import SITE, Plugin, write_closed
 from kube_pods import StandInPod, now
 
 NODE, PROTOCOL = "node-1", "v5.channel.k8s.io"
@@ -45,6 +47,7 @@ class Behaviour:
     protocols: tuple[str, ...] = (PROTOCOL,)
     is_away: bool = False
     fault: tuple[int, str] | None = None  # status and message of every answer
+    network: Plugin = "enforces"
     time_to_live: float | None = None  # of Jobs that have ended; None: as they say
 
 
@@ -56,8 +59,10 @@ class KubeCluster:
         self.url, self.commands = "", list[list[str]]()
         self.requests = list[str]()
         self.jobs, self.events, self.claims = Objects(), Objects(), Objects()
+        self.policies = Objects()
         self.pods = dict[str, StandInPod]()
         self.addresses = (f"127.0.{number // 250 + 1}.{number % 250 + 1}" for number in itertools.count())
+        self.closed: Path
         self._loop: asyncio.AbstractEventLoop
         self._ready, self._stop = threading.Event(), asyncio.Event()
 
@@ -65,6 +70,8 @@ class KubeCluster:
     @contextmanager
     def running(cls) -> Iterator[KubeCluster]:
         cluster = cls()
+        folder = tempfile.TemporaryDirectory()
+        cluster.closed = Path(folder.name) / "closed"
         cluster._loop = asyncio.new_event_loop()
         thread = threading.Thread(
             target=cluster._loop.run_until_complete, args=(cluster._serve(),), daemon=True
@@ -77,6 +84,7 @@ class KubeCluster:
             cluster._loop.call_soon_threadsafe(cluster._stop.set)
             thread.join()
             cluster._loop.close()
+            folder.cleanup()
 
     def write_kubeconfig(self, path: Path, token: str = "secret-token", **user: Any) -> Path:
         """A file as kubectl would read it."""
@@ -94,6 +102,7 @@ class KubeCluster:
     def labelled(self, label: str) -> list[str]:
         """The objects of any kind that bear a label."""
         documents = [
+            *self.policies.values(),
             *self.jobs.values(),
             *self.claims.values(),
             *(pod.document for pod in self.pods.values()),
@@ -132,6 +141,7 @@ class KubeCluster:
     async def _serve(self) -> None:
         app = web.Application(middlewares=[self._check])
         space = "/namespaces/{space}"
+        policies = f"/apis/networking.k8s.io/v1{space}/networkpolicies"
         app.add_routes(
             [
                 web.post(f"/apis/batch/v1{space}/jobs", self._create_job),
@@ -146,6 +156,9 @@ class KubeCluster:
                 web.get(f"/api/v1{space}/pods/{{name}}/exec", self._exec),
                 web.get(f"/api/v1{space}/events", self._list(lambda: self.events)),
                 web.get(f"/api/v1{space}/persistentvolumeclaims", self._list(lambda: self.claims)),
+                web.post(f"{policies}", self._create_policy),
+                web.patch(f"{policies}/{{name}}", self._patch_policy),
+                web.delete(f"{policies}/{{name}}", self._delete_policy),
                 web.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", self._review),
                 web.get("/api/v1/nodes/{name}", self._get_node),
             ]
@@ -269,8 +282,39 @@ class KubeCluster:
         self._end_pod(request.match_info["name"])
         return web.json_response({"status": "Success"})
 
+    # Networks ---------------------------------------------------------------------------------------------
+
+    async def _create_policy(self, request: web.Request) -> web.Response:
+        document = await request.json()
+        (owner,) = document["metadata"]["ownerReferences"]
+        assert self.jobs[owner["name"]]["metadata"]["uid"] == owner["uid"], "else it would be removed at once"
+        self.policies[document["metadata"]["name"]] = document
+        self._close()
+        return web.json_response(document, status=201)
+
+    async def _patch_policy(self, request: web.Request) -> web.Response:
+        document = self.policies[request.match_info["name"]]
+        document["spec"] |= (await request.json())["spec"]
+        self._close()
+        return web.json_response(document)
+
+    async def _delete_policy(self, request: web.Request) -> web.Response:
+        if self.policies.pop(request.match_info["name"], None) is None:
+            return self._refuse(404, "not found", "NotFound")
+        self._close()
+        return web.json_response({"status": "Success"})
+
+    def _close(self) -> None:
+        """Have the network do what the policies say, or what its plug-in makes of them."""
+        write_closed(
+            self.closed, self._pod_documents().values(), self.policies.values(), self.behaviour.network
+        )
+
     def _end_job(self, name: str) -> None:
         self.jobs.pop(name, None)
+        owned = [key for key, each in self.policies.items() if _is_owned(each, name)]
+        for key in owned:
+            del self.policies[key]
         for document in self._documents_of(name):
             self._end_pod(document["metadata"]["name"])
 
@@ -324,12 +368,18 @@ class KubeCluster:
         metadata["labels"] = {**metadata.get("labels", {}), JOB: job["metadata"]["name"], ORDINAL: str(index)}
         metadata["annotations"] = {**metadata.get("annotations", {}), ORDINAL: str(index)}
         document = {**template, "status": {"phase": "Pending", "qosClass": "Guaranteed", "conditions": []}}
-        self.pods[name] = StandInPod(document, next(self.addresses), self._note_end)
+        self.pods[name] = StandInPod(document, self._surroundings(), self._note_end)
         for volume in template["spec"].get("volumes", ()):
             if claim := volume.get("ephemeral"):
                 labels = claim["volumeClaimTemplate"]["metadata"]["labels"]
                 self.claims[f"{name}-scratch"] = {"metadata": {"name": f"{name}-scratch", "labels": labels}}
         self._schedule(self.pods[name])
+
+    def _surroundings(self) -> dict[str, str]:
+        """What a pod has of its own beside its template."""
+        self._close()
+        address = next(self.addresses)
+        return {"STAND_IN_ADDRESS": address, "STAND_IN_CLOSED": str(self.closed), "PYTHONPATH": str(SITE)}
 
     def _schedule(self, pod: StandInPod) -> None:
         running = [each for each in self.pods.values() if each.document["spec"].get("nodeName")]
@@ -394,6 +444,10 @@ class KubeCluster:
         await stream.prepare(request)
         await pod.execute(command, stream)
         return stream
+
+
+def _is_owned(document: dict[str, Any], job: str) -> bool:
+    return any(each["name"] == job for each in document["metadata"]["ownerReferences"])
 
 
 def _verb_of(request: web.Request) -> tuple[str, str]:

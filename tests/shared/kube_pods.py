@@ -34,8 +34,10 @@ def now() -> str:
 class StandInPod:
     """A pod with its process, the programs beside it, and its object."""
 
-    def __init__(self, document: dict[str, Any], address: str, on_end: Callable[[StandInPod], None]) -> None:
-        self.document, self.address, self._on_end = document, address, on_end
+    def __init__(
+        self, document: dict[str, Any], surroundings: dict[str, str], on_end: Callable[[StandInPod], None]
+    ) -> None:
+        self.document, self._surroundings, self._on_end = document, surroundings, on_end
         self.main: Process | None = None
         self.streams: list[web.WebSocketResponse] = []
 
@@ -45,7 +47,7 @@ class StandInPod:
         given = {each["name"]: each["value"] for each in container.get("env", ())}
         for name in given.keys() & _OWN:  # the volumes of all pods are one directory here
             given[name] += f"-{self.document['metadata']['name']}"
-        return {**os.environ, **given, _MARK: self.document["metadata"]["uid"]}
+        return {**os.environ, **self._surroundings, **given, _MARK: self.document["metadata"]["uid"]}
 
     async def start(self) -> None:
         """Begin the command of its container."""
@@ -90,7 +92,7 @@ class StandInPod:
     def _set(self, phase: str, state: dict[str, Any]) -> None:
         status = self.document["status"]
         status["phase"] = phase
-        status["podIP"] = self.address
+        status["podIP"] = self._surroundings["STAND_IN_ADDRESS"]
         status["containerStatuses"] = [{"name": "main", "state": state, "restartCount": 0}]
 
     def wait_for(self, reason: str, message: str) -> None:

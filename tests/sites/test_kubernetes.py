@@ -259,6 +259,18 @@ def test_who_may_not_delete_pods_learns_it_before_any_is_asked_for(bench: Bench)
     assert not bench.cluster.commands
 
 
+def test_the_network_of_a_pod_is_closed_during_a_trial(bench: Bench) -> None:
+    bench.add("timeline: [{at: 0s, do: cut, on: server}]\n")
+    process = bench.run()
+    assert until(lambda: bench.count("event-ended") == 1)
+    (policy,) = bench.cluster.policies.values()
+    assert policy["spec"]["egress"] == []
+    bench.gate.touch()
+    said, _ = process.communicate()
+    assert process.returncode == 0, said
+    assert not bench.cluster.labelled(LABEL)
+
+
 # Asked beforehand
 
 

@@ -25,8 +25,9 @@ class CutOptions(EventOptions):
 class Cut(Event[CutOptions]):
     """Cut hosts off the network: no traffic reaches or leaves them. Their processes keep running.
 
-    Requires a site that supports it (`netns`), with `via: nsenter`: Steelyard would lose a host that it
-    reaches over the network. **Healed** by reconnecting them to the network.
+    Requires a site that supports it: `guests`, `kubernetes` where the cluster enforces policies, or `netns`
+    with `via: nsenter`, as Steelyard would lose a host that it reaches over the network. **Healed** by
+    reconnecting them to the network.
     """
 
     Options = CutOptions

@@ -25,7 +25,8 @@ class PartitionOptions(EventOptions):
 class Partition(Event[PartitionOptions]):
     """Partition the network: two groups of hosts cannot reach each other, but both reach all others.
 
-    Requires a site that supports it (`netns`). **Healed** by reconnecting the groups.
+    Requires a site that supports it: `netns`, `guests`, or `kubernetes` where the cluster enforces policies.
+    **Healed** by reconnecting the groups.
     """
 
     Options = PartitionOptions

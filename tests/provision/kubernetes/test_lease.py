@@ -16,8 +16,9 @@ from steelyard.hosts.base import Streams
 from steelyard.hosts.token import Token
 from steelyard.model.command import Command
 from steelyard.provision.kubernetes.clean import clean_pods
-from steelyard.provision.kubernetes.hosts import PodHost, lease_pods
+from steelyard.provision.kubernetes.hosts import lease_pods
 from steelyard.provision.kubernetes.order import LABEL, PodGroup, PodOrder, PodUse, ScratchVolume
+from steelyard.provision.kubernetes.pod_host import PodHost
 from steelyard.provision.lease_files import leases_folder
 
 Story = Callable[[Sequence[PodHost]], Awaitable[None]]

@@ -17,6 +17,11 @@ from steelyard.transports.kubernetes.errors import ClusterError
 
 ROLES = Path(__file__).with_name("roles")
 LEAST = "least"
+_OF_CAPABILITIES = {
+    "kill-hosts": "kill-hosts",
+    "cut-network": "network-policies",
+    "part-network": "network-policies",
+}
 _DRY_RUN = {"dryRun": "All", "fieldValidation": "Strict"}
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
@@ -33,7 +38,7 @@ class Permission(NamedTuple):
 
 
 def role_path(name: str) -> Path:
-    """Where a Role stands: `least`, or what a capability of a site needs beside it, by its name."""
+    """Where a Role stands: `least`, or what events need beside it."""
     return ROLES / f"{name}.yaml"
 
 
@@ -58,10 +63,10 @@ async def find_obstacles(server: ApiServer, order: PodOrder) -> list[str]:
 
 async def check_capabilities(server: ApiServer, needs: Iterable[str]) -> None:
     """Whether we may do what events need, by capabilities of the site. Raises HostError."""
-    for capability in sorted(needs):
-        if denied := await find_denied(server, capability):
+    for role in sorted({_OF_CAPABILITIES[capability] for capability in needs}):
+        if denied := await find_denied(server, role):
             what = " or ".join(map(str, denied))
-            hint = f"docs/how-to/kubernetes.md has the Role for it, {capability}.yaml"
+            hint = f"docs/how-to/kubernetes.md has the Role for it, {role}.yaml"
             raise HostError(
                 f"an event of the timeline needs what you may not: {what} in namespace {server.namespace}",
                 hint=hint,

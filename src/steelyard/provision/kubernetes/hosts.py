@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
-from pathlib import Path, PurePosixPath
+from contextlib import asynccontextmanager
+from pathlib import Path
 
-from steelyard.errors import HostDown, HostError, HostLost
-from steelyard.hosts.agent.agent import AgentTimeouts
+from steelyard.errors import HostError
 from steelyard.hosts.connect import connect_all
-from steelyard.hosts.shell import ShellHost
 from steelyard.hosts.tasks import run_to_end
 from steelyard.hosts.token import Token
 from steelyard.provision.kubernetes.access import check_capabilities, check_order, find_obstacles
-from steelyard.provision.kubernetes.facts import gather_facts
+from steelyard.provision.kubernetes.enforcement import NETWORK, check_enforcement
 from steelyard.provision.kubernetes.order import (
     LABEL,
     PodGroup,
@@ -24,106 +21,14 @@ from steelyard.provision.kubernetes.order import (
     PodUse,
     build_job,
     job_name,
-    parse_quantity,
 )
+from steelyard.provision.kubernetes.pod_host import PodHost
 from steelyard.provision.kubernetes.release import release
 from steelyard.provision.kubernetes.rental import PodRental, PodRentalFile
 from steelyard.provision.kubernetes.waiting import JOBS, Wanted, await_pods
 from steelyard.transports.kubernetes.api import ApiServer
 from steelyard.transports.kubernetes.kubeconfig import read_access
 from steelyard.transports.kubernetes.transport import PodPlace, PodTransport
-
-RENEWALS = 4
-"""So many fall into a lease: one that is late, or lost with its stream, does no harm."""
-ENDED_WITHIN = 60.0
-"""Seconds for a node to end a pod that was deleted."""
-GLANCE = 0.1
-_KERNEL = "/proc/sys/kernel/osrelease"
-_RENEW = 'read -r pid <"$HOME/.steelyard-watcher" && kill -USR1 "$pid"'
-
-
-class PodHost(ShellHost):
-    """A pod. Its facts tell node, image, class of service, and how long it took to be there."""
-
-    comes_back_empty = True
-
-    def __init__(
-        self, transport: PodTransport, group: PodGroup, order: PodOrder, token: Token, log: Path, use: PodUse
-    ) -> None:
-        pace = AgentTimeouts.for_silence(use.lost_after)
-        scratch = PurePosixPath(order.scratch.mount)
-        super().__init__(transport, token, log, pace=pace, scratch=scratch)
-        self._way, self._group, self._order = transport, group, order
-        self._renewing: asyncio.Task[None] | None = None
-
-    async def connect(self) -> None:
-        """Reach it, and renew its lease from now on; see `ShellHost`."""
-        await super().connect()
-        self._heed_limits()
-        facts = await gather_facts(self._way.server, self._way.pod)
-        kernel = (await self.read([_KERNEL])).get(_KERNEL, "").strip()
-        self.facts = {
-            **facts,
-            "kernel": kernel,
-            "scratch": str(self._order.scratch),
-            "role": self._group.role,
-        }
-        self._renewing = self._renewing or asyncio.create_task(self._keep_renewing())
-
-    async def leave(self) -> None:
-        """End everything there; see `ShellHost`."""
-        if self._renewing:
-            self._renewing.cancel()
-            await asyncio.gather(self._renewing, return_exceptions=True)
-            self._renewing = None
-        await super().leave()
-
-    async def kill_host(self) -> None:
-        """Delete the pod without notice; see `HostKillable`. Another takes its place."""
-        if self._agent and isinstance(self._agent.lost, HostDown):
-            return
-        down = HostDown(f"host {self.name} is down: an event deleted its pod {self._way.pod}")
-        self._require_agent().expect_loss(down)
-        await self._way.delete_pod()
-        try:
-            async with asyncio.timeout(ENDED_WITHIN):
-                await self._wait_until_lost()
-        except TimeoutError:
-            hint = "the kubelet of its node does not end it; `kubectl get node` tells more"
-            message = f"host {self.name}: its pod still runs {ENDED_WITHIN:g} s after it was deleted"
-            raise HostError(message, hint=hint) from None
-
-    async def _wait_until_lost(self) -> None:
-        """Until the stream to the agent ends, as it does when the kubelet has ended what was in the pod."""
-        with suppress(HostLost):
-            while True:
-                await self._ask("clock")
-                await asyncio.sleep(GLANCE)
-
-    async def revive(self) -> None:
-        """Reach the pod that has its place now; see `HostKillable`. Address and facts are of that one."""
-        await self.check()
-
-    def _heed_limits(self) -> None:
-        """A shell in a pod sees the cores and the memory of the whole node."""
-        requests = self._group.requests
-        if "cpu" in requests:
-            self.cores = min(self.cores, max(1, int(parse_quantity(requests["cpu"]))))
-        if "memory" in requests:
-            self.memory = min(self.memory, int(parse_quantity(requests["memory"])))
-
-    async def renew(self) -> None:
-        """Renew the lease of the pod. Raises HostError."""
-        await self._run_script(_RENEW)
-
-    async def _keep_renewing(self) -> None:
-        """As long as we live; a host that is lost is reached for again by `check`."""
-        while True:
-            try:
-                await self.renew()
-            except HostError as error:
-                self._write_log(f"the lease was not renewed: {error.message}")
-            await asyncio.sleep(self._order.lease / RENEWALS)
 
 
 @asynccontextmanager
@@ -142,7 +47,11 @@ async def lease_pods(
         async with _take_pods(server, order, rental) as wanted:
             await await_pods(server, f"{LABEL}={rental.id}", list(wanted), use.within)
             hosts = [_make_host(server, one, group, order, token, log, use) for one, group in wanted.items()]
+            for host in hosts:
+                host.peers = hosts
             async with connect_all(hosts) as reached:
+                if use.needs & NETWORK:
+                    await check_enforcement(reached)
                 yield reached
 
 

@@ -62,8 +62,8 @@ class Kubernetes(Site[KubernetesOptions]):
         self._needs = capabilities
 
     def capabilities(self) -> frozenset[Capability]:
-        """A pod can be deleted by who may; the Job fills its place."""
-        return frozenset({"kill-hosts"})
+        """Its Job fills the place of a pod that is deleted; whether networks can be closed is tried later."""
+        return frozenset({"kill-hosts", "cut-network", "part-network"})
 
     async def fetch_seconds_left(self) -> float | None:
         """Until the cluster ends the pods."""

@@ -42,7 +42,7 @@ class PodTransport(Transport):
         self, name: str, server: ApiServer, place: PodPlace, *, connect_within: float = 60.0
     ) -> None:
         self.name, self.address = name, ""
-        self.server, self._place, self._connect_within = server, place, connect_within
+        self.server, self.place, self._connect_within = server, place, connect_within
         self.pod = ""
         self._channels: list[ExecChannel] = []
 
@@ -94,17 +94,17 @@ class PodTransport(Transport):
     async def _look(self, *, is_last: bool) -> PodState | None:
         """The state of the pod; None where there is none, or the API server is away for the moment."""
         try:
-            pods = await self.server.list("pods", labelSelector=self._place.selector)
+            pods = await self.server.list("pods", labelSelector=self.place.selector)
         except ClusterError as error:
             if error.is_transient and not is_last:
                 return None
             raise HostLost(f"host {self.name}: {error.message}", hint=error.hint) from error
-        return newest(pods).get(self._place.index)
+        return newest(pods).get(self.place.index)
 
     def _explain(self, state: PodState | None) -> HostLost:
-        name = f"pod {state.name}" if state else f"a pod of Job {self._place.job}"
+        name = f"pod {state.name}" if state else f"a pod of Job {self.place.job}"
         why = state.explain() if state else "there is none"
-        hint = f"`kubectl describe job {self._place.job}` tells more"
+        hint = f"`kubectl describe job {self.place.job}` tells more"
         return HostLost(f"host {self.name}: {name} does not run: {why}", hint=hint)
 
 

@@ -1,0 +1,129 @@
+"""A pod as a host: reached by exec streams, renewed while it is used, deleted and cut off by events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+from steelyard.errors import HostDown, HostError, HostLost
+from steelyard.hosts.agent.agent import AgentTimeouts
+from steelyard.hosts.shell import ShellHost
+from steelyard.hosts.token import Token
+from steelyard.provision.kubernetes.facts import gather_facts
+from steelyard.provision.kubernetes.network import PodNetwork, find_places
+from steelyard.provision.kubernetes.order import PodGroup, PodOrder, PodUse, parse_quantity
+from steelyard.transports.kubernetes.transport import PodTransport
+
+RENEWALS = 4
+"""So many fall into a lease: one that is late, or lost with its stream, does no harm."""
+ENDED_WITHIN = 60.0
+"""Seconds for a node to end a pod that was deleted."""
+GLANCE = 0.1
+_KERNEL = "/proc/sys/kernel/osrelease"
+_RENEW = 'read -r pid <"$HOME/.steelyard-watcher" && kill -USR1 "$pid"'
+
+
+class PodHost(ShellHost):
+    """A pod. Its facts tell node, image, class of service, and how long it took to be there."""
+
+    comes_back_empty = True
+    lost_when_cut = False  # an exec stream goes through its node, and not over the network of pods
+
+    def __init__(
+        self, transport: PodTransport, group: PodGroup, order: PodOrder, token: Token, log: Path, use: PodUse
+    ) -> None:
+        pace = AgentTimeouts.for_silence(use.lost_after)
+        scratch = PurePosixPath(order.scratch.mount)
+        super().__init__(transport, token, log, pace=pace, scratch=scratch)
+        self._way, self._group, self._order = transport, group, order
+        self._renewing: asyncio.Task[None] | None = None
+        self.network = PodNetwork(transport.server, transport.place)
+        self.peers: Sequence[PodHost] = ()
+
+    async def connect(self) -> None:
+        """Reach it, and renew its lease from now on; see `ShellHost`."""
+        await super().connect()
+        self._heed_limits()
+        facts = await gather_facts(self._way.server, self._way.pod)
+        kernel = (await self.read([_KERNEL])).get(_KERNEL, "").strip()
+        self.facts = {
+            **facts,
+            "kernel": kernel,
+            "scratch": str(self._order.scratch),
+            "role": self._group.role,
+        }
+        self._renewing = self._renewing or asyncio.create_task(self._keep_renewing())
+
+    async def leave(self) -> None:
+        """End everything there; see `ShellHost`."""
+        if self._renewing:
+            self._renewing.cancel()
+            await asyncio.gather(self._renewing, return_exceptions=True)
+            self._renewing = None
+        await super().leave()
+
+    async def kill_host(self) -> None:
+        """Delete the pod without notice; see `HostKillable`. Another takes its place."""
+        if self._agent and isinstance(self._agent.lost, HostDown):
+            return
+        down = HostDown(f"host {self.name} is down: an event deleted its pod {self._way.pod}")
+        self._require_agent().expect_loss(down)
+        await self._way.delete_pod()
+        try:
+            async with asyncio.timeout(ENDED_WITHIN):
+                await self._wait_until_lost()
+        except TimeoutError:
+            hint = "the kubelet of its node does not end it; `kubectl get node` tells more"
+            message = f"host {self.name}: its pod still runs {ENDED_WITHIN:g} s after it was deleted"
+            raise HostError(message, hint=hint) from None
+
+    async def _wait_until_lost(self) -> None:
+        """Until the stream to the agent ends, as it does when the kubelet has ended what was in the pod."""
+        with suppress(HostLost):
+            while True:
+                await self._ask("clock")
+                await asyncio.sleep(GLANCE)
+
+    async def revive(self) -> None:
+        """Reach the pod that has its place now; see `HostKillable`. Address and facts are of that one."""
+        await self.check()
+
+    async def cut(self) -> None:
+        """Close its network; see `Cuttable`."""
+        await self.network.cut()
+
+    async def heal(self) -> None:
+        """Open its network again; see `Cuttable`."""
+        await self.network.join()
+
+    async def block_addresses(self, addresses: Sequence[str]) -> None:
+        """Close its network to other pods of the run; see `Cuttable`."""
+        known = {peer.address: peer.network.place for peer in self.peers}
+        await self.network.close_to(find_places(known, addresses))
+
+    async def unblock_addresses(self, addresses: Sequence[str]) -> None:
+        """Open its network to them again; see `Cuttable`."""
+        await self.network.open_to(addresses)
+
+    def _heed_limits(self) -> None:
+        """A shell in a pod sees the cores and the memory of the whole node."""
+        requests = self._group.requests
+        if "cpu" in requests:
+            self.cores = min(self.cores, max(1, int(parse_quantity(requests["cpu"]))))
+        if "memory" in requests:
+            self.memory = min(self.memory, int(parse_quantity(requests["memory"])))
+
+    async def renew(self) -> None:
+        """Renew the lease of the pod. Raises HostError."""
+        await self._run_script(_RENEW)
+
+    async def _keep_renewing(self) -> None:
+        """As long as we live; a host that is lost is reached for again by `check`."""
+        while True:
+            try:
+                await self.renew()
+            except HostError as error:
+                self._write_log(f"the lease was not renewed: {error.message}")
+            await asyncio.sleep(self._order.lease / RENEWALS)
