@@ -64,17 +64,23 @@ class RealCluster:
         """Its account may also do what a Role allows that events need, for as long as the block lasts."""
         with role_path(role).open() as file:
             document = YAML(typ="safe", pure=True).load(file)
-        root, name = "/apis/rbac.authorization.k8s.io/v1/namespaces/bench", document["metadata"]["name"]
-        (former,) = self.ask("GET", f"{root}/rolebindings")["items"]
-        reference = {**former["roleRef"], "name": name}
-        binding = {"metadata": {"name": name}, "roleRef": reference, "subjects": former["subjects"]}
-        self.ask("POST", f"{root}/roles", document)
-        self.ask("POST", f"{root}/rolebindings", binding)
+        root, kind, name = (
+            "/apis/rbac.authorization.k8s.io/v1",
+            document["kind"],
+            document["metadata"]["name"],
+        )
+        (known,) = self.ask("GET", f"{root}/namespaces/bench/rolebindings/bench")["subjects"]
+        space = root if kind == "ClusterRole" else f"{root}/namespaces/bench"
+        roles, bindings = f"{space}/{kind.lower()}s", f"{space}/{kind.lower()}bindings"
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+        binding = {"metadata": {"name": name}, "roleRef": reference, "subjects": [known]}
+        self.ask("POST", roles, document)
+        self.ask("POST", bindings, binding)
         try:
             yield
         finally:
-            self.ask("DELETE", f"{root}/rolebindings/{name}")
-            self.ask("DELETE", f"{root}/roles/{name}")
+            self.ask("DELETE", f"{bindings}/{name}")
+            self.ask("DELETE", f"{roles}/{name}")
 
     @contextmanager
     def away(self) -> Iterator[None]:

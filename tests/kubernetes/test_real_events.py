@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from patience import PATIENCE, until
+from patience import PATIENCE, comes, until
 from steelyard.errors import HostDown, HostError
 from steelyard.hosts.base import Streams
 from steelyard.hosts.token import Token
@@ -118,3 +118,54 @@ def test_a_policy_is_taken_changed_and_removed(real: Any, tmp_path: Path) -> Non
 
     tell(real, tmp_path, story, "network-policies")
     assert until(lambda: not real.labelled())
+
+
+def test_a_node_is_drained_of_our_pods_and_uncordoned(real: Any, tmp_path: Path) -> None:
+    """The only node: the pods wait for room until it is uncordoned."""
+
+    async def story(hosts: Sequence[PodHost]) -> None:
+        former = {host.facts["pod"] for host in hosts}
+        node = await hosts[0].drain_node()
+        about = real.ask("GET", f"/api/v1/nodes/{node}")
+        assert about["spec"]["unschedulable"] is True
+        assert about["metadata"]["annotations"]["steelyard/cordoned-by"] == "test-run"
+        with pytest.raises(HostDown, match="an event evicted its pod"):
+            await hosts[1].read(["/proc/stat"])
+        assert await comes(lambda: [pod["status"]["phase"] for pod in real.pods()] == ["Pending"] * 2)
+        await hosts[0].uncordon_node()
+        assert not former & {host.facts["pod"] for host in hosts}
+        for host in hosts:
+            assert await host.capture(("echo", "here")) == "here\n"
+        (job,) = real.ask("GET", "/apis/batch/v1/namespaces/bench/jobs")["items"]
+        assert not job["status"].get("failed")
+        await hosts[0].drain_node()  # and nobody uncordons it
+
+    with real.granted("evict-pods"):
+        tell(real, tmp_path, story, "drain-nodes", "drain-nodes")
+    assert not real.labelled()
+    (node,) = real.ask("GET", "/api/v1/nodes")["items"]
+    assert "unschedulable" not in node["spec"]
+
+
+def test_a_node_with_pods_of_others_is_not_drained(real: Any, tmp_path: Path) -> None:
+    pods = "/api/v1/namespaces/default/pods"
+    container = {"name": "web", "image": "busybox:1", "command": ["sleep", "600"]}
+    spec = {
+        "containers": [container],
+        "terminationGracePeriodSeconds": 0,
+        "automountServiceAccountToken": False,
+    }
+    real.ask("POST", pods, {"metadata": {"name": "web"}, "spec": spec})
+
+    async def story(hosts: Sequence[PodHost]) -> None:
+        assert await comes(lambda: real.ask("GET", f"{pods}/web")["spec"].get("nodeName"))
+        with pytest.raises(HostError, match="pods of others run there: default/web"):
+            await hosts[0].drain_node()
+
+    try:
+        with real.granted("evict-pods"):
+            tell(real, tmp_path, story, "drain-nodes", "drain-nodes")
+    finally:
+        real.ask("DELETE", f"{pods}/web?gracePeriodSeconds=0")
+    (node,) = real.ask("GET", "/api/v1/nodes")["items"]
+    assert "unschedulable" not in node["spec"]

@@ -48,6 +48,7 @@ class Behaviour:
     is_away: bool = False
     fault: tuple[int, str] | None = None  # status and message of every answer
     network: Plugin = "enforces"
+    strangers: list[dict[str, Any]] = field(default_factory=list)  # pods of others on the node
     time_to_live: float | None = None  # of Jobs that have ended; None: as they say
 
 
@@ -60,6 +61,7 @@ class KubeCluster:
         self.requests = list[str]()
         self.jobs, self.events, self.claims = Objects(), Objects(), Objects()
         self.policies = Objects()
+        self.nodes = {NODE: _make_node(NODE)}
         self.pods = dict[str, StandInPod]()
         self.addresses = (f"127.0.{number // 250 + 1}.{number % 250 + 1}" for number in itertools.count())
         self.closed: Path
@@ -102,6 +104,7 @@ class KubeCluster:
     def labelled(self, label: str) -> list[str]:
         """The objects of any kind that bear a label."""
         documents = [
+            *self.nodes.values(),
             *self.policies.values(),
             *self.jobs.values(),
             *self.claims.values(),
@@ -136,6 +139,15 @@ class KubeCluster:
             ]
         )
 
+    @property
+    def node(self) -> dict[str, Any]:
+        """The first node."""
+        return self.nodes[NODE]
+
+    def add_node(self, name: str) -> None:
+        """One more, which gets pods where the others take none."""
+        self.do(lambda: self.nodes.setdefault(name, _make_node(name)))
+
     # HTTP -------------------------------------------------------------------------------------------------
 
     async def _serve(self) -> None:
@@ -160,7 +172,11 @@ class KubeCluster:
                 web.patch(f"{policies}/{{name}}", self._patch_policy),
                 web.delete(f"{policies}/{{name}}", self._delete_policy),
                 web.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", self._review),
-                web.get("/api/v1/nodes/{name}", self._get_node),
+                web.get("/api/v1/nodes", self._list(lambda: self.nodes)),
+                web.get("/api/v1/nodes/{name}", self._get(lambda: self.nodes)),
+                web.patch("/api/v1/nodes/{name}", self._patch_node),
+                web.get("/api/v1/pods", self._list_all_pods),
+                web.post(f"/api/v1{space}/pods/{{name}}/eviction", self._delete_pod),
             ]
         )
         runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -217,9 +233,21 @@ class KubeCluster:
     def _pod_documents(self) -> Objects:
         return {name: pod.document for name, pod in self.pods.items()}
 
-    async def _get_node(self, request: web.Request) -> web.Response:
-        info = {"kernelVersion": os.uname().release, "containerRuntimeVersion": "stand-in://1"}
-        return web.json_response({"metadata": {"name": NODE}, "status": {"nodeInfo": info}})
+    async def _patch_node(self, request: web.Request) -> web.Response:
+        node, change = self.nodes[request.match_info["name"]], await request.json()
+        for key, value in change["metadata"].items():
+            node["metadata"][key] = _merge(node["metadata"][key], value)
+        node["spec"] = _merge(node["spec"], change["spec"])
+        for pod in list(self.pods.values()):
+            if not pod.document["spec"].get("nodeName"):
+                self._schedule(pod)
+        return web.json_response(node)
+
+    async def _list_all_pods(self, request: web.Request) -> web.Response:
+        key, _, node = request.query["fieldSelector"].partition("=")
+        assert key == "spec.nodeName"
+        known = [*self._pod_documents().values(), *self.behaviour.strangers]
+        return web.json_response({"items": [each for each in known if each["spec"].get("nodeName") == node]})
 
     async def _review(self, request: web.Request) -> web.Response:
         asked = (await request.json())["spec"]["resourceAttributes"]
@@ -384,7 +412,8 @@ class KubeCluster:
     def _schedule(self, pod: StandInPod) -> None:
         running = [each for each in self.pods.values() if each.document["spec"].get("nodeName")]
         scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": now()}
-        if len(running) >= self.behaviour.room:
+        open_nodes = [name for name, node in self.nodes.items() if not node["spec"].get("unschedulable")]
+        if len(running) >= self.behaviour.room or not open_nodes:
             scheduled |= {
                 "status": "False",
                 "reason": "Unschedulable",
@@ -393,7 +422,7 @@ class KubeCluster:
         pod.document["status"]["conditions"] = [scheduled]
         if scheduled["status"] == "False":
             return
-        pod.document["spec"]["nodeName"] = NODE
+        pod.document["spec"]["nodeName"] = open_nodes[0]
         image = pod.document["spec"]["containers"][0]["image"]
         if image in self.behaviour.images:
             asyncio.run_coroutine_threadsafe(pod.start(), self._loop)
@@ -446,12 +475,23 @@ class KubeCluster:
         return stream
 
 
+def _make_node(name: str) -> dict[str, Any]:
+    info = {"kernelVersion": os.uname().release, "containerRuntimeVersion": "stand-in://1"}
+    about = {"name": name, "labels": {}, "annotations": {}}
+    return {"metadata": about, "spec": {}, "status": {"nodeInfo": info}}
+
+
+def _merge(known: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in {**known, **change}.items() if value is not None}
+
+
 def _is_owned(document: dict[str, Any], job: str) -> bool:
     return any(each["name"] == job for each in document["metadata"]["ownerReferences"])
 
 
 def _verb_of(request: web.Request) -> tuple[str, str]:
-    resource = request.path.partition("/bench/")[2].split("/")
+    here = request.path.partition("/bench/")[2] or request.path.partition("/api/v1/")[2]
+    resource = here.split("/")
     name = "/".join((resource[0], *resource[2:]))
     reading = "get" if resource[1:] else "list"
     return {"POST": "create", "DELETE": "delete", "PATCH": "patch"}.get(request.method, reading), name

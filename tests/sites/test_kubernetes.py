@@ -271,6 +271,36 @@ def test_the_network_of_a_pod_is_closed_during_a_trial(bench: Bench) -> None:
     assert not bench.cluster.labelled(LABEL)
 
 
+DRAINED = """
+allow: drain
+timeline: [{at: 0s, do: drain, on: server, length: 1s}, {do: uncordon, on: server}]
+"""
+
+
+def test_a_drain_must_be_allowed(bench: Bench) -> None:
+    bench.add(DRAINED.replace("allow: drain\n", ""))
+    process = bench.run()
+    said, _ = process.communicate()
+    assert process.returncode == 2
+    assert "add `allow: drain` to the file" in said
+    assert not bench.cluster.requests
+
+
+def test_the_node_of_a_killed_run_is_uncordoned_by_clean(bench: Bench) -> None:
+    """The client is on the same node: it goes as well, and the trial fails."""
+    bench.add(DRAINED.replace("1s", "1h"))
+    process = bench.run()
+    assert until(lambda: bench.cluster.node["spec"].get("unschedulable"))
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    cleaning = bench.steelyard("clean")
+    said, _ = cleaning.communicate()
+    assert cleaning.returncode == 0, said
+    assert "removed Kubernetes cordon of node node-1 of run " in said
+    assert bench.cluster.node["spec"] == {}
+    assert not bench.cluster.labelled(LABEL)
+
+
 # Asked beforehand
 
 

@@ -24,7 +24,7 @@ def command(store: str | None) -> int:
     for text in report.machines:
         echo(f"terminated rented machine {text}")
     for text in report.jobs:
-        echo(f"removed Kubernetes Job {text}")
+        echo(f"removed Kubernetes {text}")
     for text in report.queued:
         echo(f"cancelled jobs {text}")
     for text in report.failures:

@@ -22,6 +22,7 @@ from steelyard.model.keys.reference import Known
 from steelyard.model.metric import Metric
 from steelyard.model.snapshot import Snapshot
 from steelyard.services.base import Service
+from steelyard.services.kit.capabilities import Killable
 
 
 def time_metric(name: str, about: str) -> Metric:
@@ -69,7 +70,8 @@ class Event(ABC, Generic[OptionsT]):
 
     It sets `Options`, its `EventOptions` class; `capability`, the protocol that its service must have;
     `site_capabilities`, what its site must be capable of (`sites.base.Capability`); `metrics`, those of its
-    facts that are figures of the trial, beside the time it took; `is_disruptive`, whether something answers
+    facts that are figures of the trial, beside the time it took; `permission`, what the file must `allow`;
+    `is_disruptive`, whether something answers
     nobody for a while; `changes_hosts`, whether its service has other hosts afterwards; `needs_spare_hosts`,
     whether it takes them from `grow_into`; `covers`, ids of published requirements (`MIK.1`); `examples`,
     option mappings for the catalogue and the contract tests. Methods raise HostError.
@@ -79,6 +81,7 @@ class Event(ABC, Generic[OptionsT]):
     capability: ClassVar[type[Any] | None] = None
     site_capabilities: ClassVar[frozenset[str]] = frozenset()
     metrics: ClassVar[tuple[Metric, ...]] = ()
+    permission: ClassVar[str | None] = None
     is_disruptive: ClassVar[bool] = False
     changes_hosts: ClassVar[bool] = False
     needs_spare_hosts: ClassVar[bool] = False
@@ -153,3 +156,29 @@ class NodeEvent(Event[NodeOptionsT], OnService):
     def check(self) -> None:
         """Whether there is such a node."""
         _ = self.host
+
+
+def find_services_on(context: EventContext, host: Host) -> dict[str, Any]:
+    """Those that have a server on a host, by name, in the order in which they were deployed."""
+    services = context.services.items()
+    return {
+        name: service
+        for name, service in services
+        if any(server.host is host for server in service.processes())
+    }
+
+
+def check_servers(context: EventContext, host: Host, *, is_restarted: bool) -> None:
+    """Whether the servers on a host may die with it. Raises UsageError.
+
+    `is_restarted` says that the event brings host and servers back before the end of the trial.
+    """
+    for name, service in find_services_on(context, host).items():
+        what = f"service {name} has a server on host {host.name}"
+        if not host.comes_back_empty:
+            if not isinstance(service, Killable):
+                raise UsageError(f"{what}, and cannot restart it", hint="choose another host")
+        elif is_restarted or name in context.lasting_services:
+            hint = "give the service `keep: trial` and the event no `length`: then it ends with its trial"
+            message = f"{what}, which comes back without its files and with another address"
+            raise UsageError(message, hint=hint)

@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import Field
 
 from steelyard.plugin import Duration, UsageError
-from steelyard.plugin.event import Event, EventOptions, Killable, time_metric
-from steelyard.plugin.host import Host, HostKillable
+from steelyard.plugin.event import Event, EventOptions, check_servers, find_services_on, time_metric
+from steelyard.plugin.host import HostKillable
 
 
 class KillHostOptions(EventOptions):
@@ -49,19 +49,7 @@ class KillHost(Event[KillHostOptions]):
                 raise UsageError(
                     f"host {host.name} cannot be killed", hint="use the site guests or kubernetes"
                 )
-            for name, service in self._services_on(host).items():
-                self._check_service(name, service, host)
-
-    def _check_service(self, name: str, service: Any, host: Host) -> None:
-        what = f"service {name} has a server on host {host.name}"
-        if not host.comes_back_empty:
-            if not isinstance(service, Killable):
-                raise UsageError(f"{what}, and cannot restart it", hint="kill another host")
-        elif name in self.event_context.lasting_services or self.options.length is not None:
-            hint = "give the service `keep: trial` and the event no `length`: then it ends with its trial"
-            raise UsageError(
-                f"{what}, which comes back without its files and with another address", hint=hint
-            )
+            check_servers(self.event_context, host, is_restarted=self.options.length is not None)
 
     async def happen(self) -> Mapping[str, Any]:
         """Kill; after the length, bring the hosts and their servers back."""
@@ -89,15 +77,6 @@ class KillHost(Event[KillHostOptions]):
     async def _restart(self, names: frozenset[str]) -> None:
         """The servers of these services on the hosts; those that run are left alone."""
         for host in self.event_context.hosts(self.options.on):
-            for name, service in self._services_on(host).items():
+            for name, service in find_services_on(self.event_context, host).items():
                 if name in names:
                     await service.restart(host.name)
-
-    def _services_on(self, host: Host) -> dict[str, Any]:
-        """Those that have a server on a host, by name, in the order in which they were deployed."""
-        services = self.event_context.services.items()
-        return {
-            name: service
-            for name, service in services
-            if any(server.host is host for server in service.processes())
-        }

@@ -94,6 +94,26 @@ class HostPausable(Protocol):
         """Let it go on; nothing happens where it does."""
 
 
+@runtime_checkable
+class Drainable(Protocol):
+    """A host on a node of a cluster that can be emptied for maintenance. All raise HostError."""
+
+    def list_node_hosts(self) -> tuple[Host, ...]:
+        """The hosts of the run on its node, itself among them."""
+
+    async def drain_node(self) -> str:
+        """Keep new hosts off its node and end all of the run's there; the name of the node.
+
+        Whoever waits for a program on one of them gets HostDown. Nothing happens where it is drained.
+        """
+
+    async def uncordon_node(self) -> None:
+        """Let hosts be on the node that was drained under it; returns when those of the run are reached.
+
+        Nothing happens where it was not drained.
+        """
+
+
 class Host(ABC):
     """One machine, or a stand-in for one.
 

@@ -113,8 +113,10 @@ class Experiment(Part):
         default_factory=dict,
         description="Images to make before measuring (mmdebstrap), each under a name for `wrap: {image: …}`",
     )
-    allow: Annotated[tuple[Literal["machine-settings"], ...], BeforeValidator(_to_list)] = Field(
-        (), description="What a run may do to its hosts: machine-settings, for `machine` of a role"
+    allow: Annotated[tuple[Literal["machine-settings", "drain"], ...], BeforeValidator(_to_list)] = Field(
+        (),
+        description="What a run may do to what others use, too: machine-settings, for `machine` of a role; "
+        "drain, for the event of that name",
     )
     timeline: Annotated[
         tuple[Annotated[Entry, BeforeValidator(widen_entry)], ...], BeforeValidator(_to_list)

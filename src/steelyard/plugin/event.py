@@ -10,6 +10,8 @@ from steelyard.events.base import (
     NodeEventOptions,
     ServiceEvent,
     ServiceEventOptions,
+    check_servers,
+    find_services_on,
     time_metric,
 )
 from steelyard.services.kit.capabilities import (
@@ -35,5 +37,7 @@ __all__ = [
     "ServiceEventOptions",
     "Shrinkable",
     "Snapshottable",
+    "check_servers",
+    "find_services_on",
     "time_metric",
 ]

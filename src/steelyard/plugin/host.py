@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from steelyard.hosts.base import Cuttable, Host, HostKillable, HostPausable, Process, Streams, finish
+from steelyard.hosts.base import (
+    Cuttable,
+    Drainable,
+    Host,
+    HostKillable,
+    HostPausable,
+    Process,
+    Streams,
+    finish,
+)
 from steelyard.hosts.short_programs import explain_missing_file, run_short_program
 
 __all__ = [
     "Cuttable",
+    "Drainable",
     "Host",
     "HostKillable",
     "HostPausable",

@@ -23,7 +23,9 @@ if TYPE_CHECKING:  # a plan needs no hosts, nor asyncio
     from steelyard.hosts.base import Host
     from steelyard.hosts.token import Token
 
-Capability = Literal["root", "shared-files", "cut-network", "part-network", "kill-hosts", "pause-hosts"]
+Capability = Literal[
+    "root", "shared-files", "cut-network", "part-network", "kill-hosts", "pause-hosts", "drain-nodes"
+]
 
 
 class Restriction(NamedTuple):

@@ -67,7 +67,8 @@ def _name_conditions(event: Any) -> list[str]:
     """What must be there for an event."""
     capability = event.capability
     service = [] if capability is None else [f"a service that is {capability.__name__.lower()}"]
-    return [*service, *(f"a site that can {can}" for can in sorted(event.site_capabilities))]
+    allowed = [f"`allow: {event.permission}` in the file"] if event.permission else []
+    return [*service, *(f"a site that can {can}" for can in sorted(event.site_capabilities)), *allowed]
 
 
 def _describe_metrics(workload: Any) -> Iterable[Entry]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -184,9 +184,15 @@ class Agent:
                 self._greeting, "did not start the probe", self._pace.hello_timeout
             )
 
-    def expect_loss(self, error: HostError) -> None:
-        """Something is about to take the agent away: once it is lost, everybody gets this error."""
-        self._explain = lambda _: error
+    @contextmanager
+    def expect_loss(self, error: HostError) -> Iterator[None]:
+        """The block takes the agent away: everybody gets this error then, unless the block fails."""
+        before, self._explain = self._explain, lambda _: error
+        try:
+            yield
+        except BaseException:
+            self._explain = before
+            raise
 
     # The channel ----------------------------------------------------------------------------------------
 

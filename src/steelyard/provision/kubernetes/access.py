@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,9 +19,10 @@ from steelyard.transports.kubernetes.errors import ClusterError
 ROLES = Path(__file__).with_name("roles")
 LEAST = "least"
 _OF_CAPABILITIES = {
-    "kill-hosts": "kill-hosts",
-    "cut-network": "network-policies",
-    "part-network": "network-policies",
+    "kill-hosts": ("kill-hosts",),
+    "cut-network": ("network-policies",),
+    "part-network": ("network-policies",),
+    "drain-nodes": ("drain-nodes", "evict-pods"),
 }
 _DRY_RUN = {"dryRun": "All", "fieldValidation": "Strict"}
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -32,9 +34,10 @@ class Permission(NamedTuple):
     group: str
     resource: str
     verb: str
+    is_everywhere: bool = False
 
     def __str__(self) -> str:
-        return f"{self.verb} {self.resource}"
+        return f"{self.verb} {self.resource}{' in all namespaces' if self.is_everywhere else ''}"
 
 
 def role_path(name: str) -> Path:
@@ -44,10 +47,10 @@ def role_path(name: str) -> Path:
 
 def read_role(name: str) -> Iterator[Permission]:
     """What a Role allows."""
-    for rule in YAML(typ="safe", pure=True).load(role_path(name).read_text("utf-8"))["rules"]:
-        for group in rule["apiGroups"]:
-            for resource in rule["resources"]:
-                yield from (Permission(group, resource, verb) for verb in rule["verbs"])
+    role = YAML(typ="safe", pure=True).load(role_path(name).read_text("utf-8"))
+    for rule in role["rules"]:
+        for group, resource, verb in product(rule["apiGroups"], rule["resources"], rule["verbs"]):
+            yield Permission(group, resource, verb, role["kind"] == "ClusterRole")
 
 
 async def find_obstacles(server: ApiServer, order: PodOrder) -> list[str]:
@@ -63,7 +66,7 @@ async def find_obstacles(server: ApiServer, order: PodOrder) -> list[str]:
 
 async def check_capabilities(server: ApiServer, needs: Iterable[str]) -> None:
     """Whether we may do what events need, by capabilities of the site. Raises HostError."""
-    for role in sorted({_OF_CAPABILITIES[capability] for capability in needs}):
+    for role in sorted({role for capability in needs for role in _OF_CAPABILITIES.get(capability, ())}):
         if denied := await find_denied(server, role):
             what = " or ".join(map(str, denied))
             hint = f"docs/how-to/kubernetes.md has the Role for it, {role}.yaml"
@@ -83,7 +86,7 @@ async def find_denied(server: ApiServer, role: str) -> list[Permission]:
 async def _may(server: ApiServer, asked: Permission) -> bool:
     resource, _, part = asked.resource.partition("/")
     attributes = {
-        "namespace": server.namespace,
+        "namespace": "" if asked.is_everywhere else server.namespace,
         "group": asked.group,
         "resource": resource,
         "verb": asked.verb,

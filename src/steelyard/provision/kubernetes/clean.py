@@ -12,7 +12,7 @@ from steelyard.provision.lease_files import leases_folder
 
 
 def clean_pods(is_dead: Callable[[PodRental], bool]) -> tuple[dict[str, list[str]], list[str]]:
-    """Delete the Jobs of every dead run of this user: their names by run, and what could not be removed.
+    """Remove what every dead run of this user left: in words by run, and what could not be removed.
 
     Two things must both say that it is dead: its file can be locked, which its controller would hold, and
     `is_dead`. What fails is reported, never raised. Where no pods were ever asked for, no cluster is asked.

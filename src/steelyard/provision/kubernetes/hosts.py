@@ -40,7 +40,16 @@ async def lease_pods(
     namespace = use.namespace or access.namespace
     folder = str(log.absolute().parent)
     place = str(Path(use.kubeconfig).expanduser().absolute()) if use.kubeconfig else None
-    rental = PodRental(secrets.token_hex(4), token.run, str(token), folder, place, access.context, namespace)
+    rental = PodRental(
+        secrets.token_hex(4),
+        token.run,
+        str(token),
+        folder,
+        place,
+        access.context,
+        namespace,
+        cordons="drain-nodes" in use.needs,
+    )
     async with ApiServer.open(access, namespace) as server:
         await check_capabilities(server, use.needs)
         await check_order(server, order)

@@ -36,10 +36,10 @@ class PodNetwork:
         self._closed_to.update(others)
         await self._apply()
 
-    async def open_to(self, addresses: Iterable[str]) -> None:
-        """Open it again to pods that had these addresses. Raises HostError."""
-        opened = frozenset(addresses)
-        self._closed_to = {place: one for place, one in self._closed_to.items() if one not in opened}
+    async def open_to(self, others: Iterable[PodPlace]) -> None:
+        """Open it again to the pods of these places. Raises HostError."""
+        for place in others:
+            self._closed_to.pop(place, None)
         await self._apply()
 
     async def _apply(self) -> None:

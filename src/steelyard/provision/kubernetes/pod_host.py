@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path, PurePosixPath
 
 from steelyard.errors import HostDown, HostError, HostLost
@@ -13,8 +13,10 @@ from steelyard.hosts.shell import ShellHost
 from steelyard.hosts.token import Token
 from steelyard.provision.kubernetes.facts import gather_facts
 from steelyard.provision.kubernetes.network import PodNetwork, find_places
+from steelyard.provision.kubernetes.nodes import cordon, evict, lease_of, uncordon
 from steelyard.provision.kubernetes.order import PodGroup, PodOrder, PodUse, parse_quantity
-from steelyard.transports.kubernetes.transport import PodTransport
+from steelyard.provision.kubernetes.waiting import JOBS
+from steelyard.transports.kubernetes.transport import PodPlace, PodTransport
 
 RENEWALS = 4
 """So many fall into a lease: one that is late, or lost with its stream, does no harm."""
@@ -41,6 +43,8 @@ class PodHost(ShellHost):
         self._renewing: asyncio.Task[None] | None = None
         self.network = PodNetwork(transport.server, transport.place)
         self.peers: Sequence[PodHost] = ()
+        self._drained: str | None = None
+        self._evicted: list[PodHost] = []
 
     async def connect(self) -> None:
         """Reach it, and renew its lease from now on; see `ShellHost`."""
@@ -66,11 +70,20 @@ class PodHost(ShellHost):
 
     async def kill_host(self) -> None:
         """Delete the pod without notice; see `HostKillable`. Another takes its place."""
-        if self._agent and isinstance(self._agent.lost, HostDown):
-            return
-        down = HostDown(f"host {self.name} is down: an event deleted its pod {self._way.pod}")
-        self._require_agent().expect_loss(down)
-        await self._way.delete_pod()
+        if not self._is_down:
+            with self._expect_loss("deleted"):
+                await self._way.delete_pod()
+                await self._await_end()
+
+    @property
+    def _is_down(self) -> bool:
+        return self._agent is not None and isinstance(self._agent.lost, HostDown)
+
+    def _expect_loss(self, how: str) -> AbstractContextManager[None]:
+        down = HostDown(f"host {self.name} is down: an event {how} its pod {self._way.pod}")
+        return self._require_agent().expect_loss(down)
+
+    async def _await_end(self) -> None:
         try:
             async with asyncio.timeout(ENDED_WITHIN):
                 await self._wait_until_lost()
@@ -90,6 +103,34 @@ class PodHost(ShellHost):
         """Reach the pod that has its place now; see `HostKillable`. Address and facts are of that one."""
         await self.check()
 
+    def list_node_hosts(self) -> tuple[PodHost, ...]:
+        """The pods of the run on its node; see `Drainable`."""
+        return tuple(peer for peer in self.peers if peer.facts.get("node") == self.facts.get("node"))
+
+    async def drain_node(self) -> str:
+        """Cordon its node and evict the run's pods from it; see `Drainable`."""
+        if self._drained is None:
+            server, node = self._way.server, str(self.facts["node"])
+            job = await server.get(server.path(JOBS, self._way.place.job))
+            await cordon(server, node, str(lease_of(job)), self._token.run)
+            self._drained = node
+            self._evicted = [host for host in self.list_node_hosts() if not host._is_down]
+            await asyncio.gather(*(host._evict() for host in self._evicted))
+        return self._drained
+
+    async def _evict(self) -> None:
+        with self._expect_loss("evicted"):
+            await self._way.forget_pod()
+            await evict(self._way.server, self._way.pod)
+            await self._await_end()
+
+    async def uncordon_node(self) -> None:
+        """Uncordon the node and reach the pods that were evicted from it; see `Drainable`."""
+        if self._drained is not None:
+            await uncordon(self._way.server, self._drained)
+            self._drained, evicted, self._evicted = None, self._evicted, []
+            await asyncio.gather(*(host.revive() for host in evicted))
+
     async def cut(self) -> None:
         """Close its network; see `Cuttable`."""
         await self.network.cut()
@@ -100,12 +141,16 @@ class PodHost(ShellHost):
 
     async def block_addresses(self, addresses: Sequence[str]) -> None:
         """Close its network to other pods of the run; see `Cuttable`."""
-        known = {peer.address: peer.network.place for peer in self.peers}
-        await self.network.close_to(find_places(known, addresses))
+        await self.network.close_to(find_places(self._known_places(), addresses))
 
     async def unblock_addresses(self, addresses: Sequence[str]) -> None:
         """Open its network to them again; see `Cuttable`."""
-        await self.network.open_to(addresses)
+        known = self._known_places()
+        await self.network.open_to(known[each] for each in addresses if each in known)
+
+    def _known_places(self) -> dict[str, PodPlace]:
+        """The places of the run's pods, by their addresses now."""
+        return {peer.address: peer.network.place for peer in self.peers}
 
     def _heed_limits(self) -> None:
         """A shell in a pod sees the cores and the memory of the whole node."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from steelyard.errors import HostError
+from steelyard.provision.kubernetes.nodes import uncordon_all
 from steelyard.provision.kubernetes.order import LABEL
 from steelyard.provision.kubernetes.rental import PodRental
 from steelyard.provision.kubernetes.waiting import JOBS, POLL
@@ -16,12 +17,13 @@ KINDS = (JOBS, "pods", "persistentvolumeclaims")
 
 
 async def release(server: ApiServer, rental: PodRental, seconds: float = GONE_WITHIN) -> list[str]:
-    """Delete the Jobs, and wait until all that they own is gone; the names of the Jobs.
+    """Uncordon nodes, delete the Jobs, and wait until all that they own is gone; what was removed, in words.
 
     Raises HostError that says what may still be there, and when it goes by itself.
     """
     selector = f"{LABEL}={rental.id}"
     try:
+        nodes = await uncordon_all(server, rental.id) if rental.cordons else []
         names = [str(job["metadata"]["name"]) for job in await server.list(JOBS, labelSelector=selector)]
         for name in names:
             await server.delete(server.path(JOBS, name), propagationPolicy="Background")
@@ -31,7 +33,7 @@ async def release(server: ApiServer, rental: PodRental, seconds: float = GONE_WI
             f"run {rental.run} could not remove its pods in namespace {rental.namespace}: {error.message}",
             hint=f"it ends by itself after its lease; `steelyard clean` tries again. {error.hint}".strip(),
         ) from error
-    return names
+    return [*(f"cordon of node {node}" for node in nodes), *(f"Job {name}" for name in names)]
 
 
 async def _await_gone(server: ApiServer, selector: str, seconds: float) -> None:

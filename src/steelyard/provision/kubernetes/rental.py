@@ -3,7 +3,7 @@
 ::
 
     ~/.local/state/steelyard/leases/<run>.<id>.kubernetes
-        {"schema": 1, "id": …, "run": …, "kubeconfig": …, "context": …, "namespace": …, …}
+        {"schema": 2, "id": …, "run": …, "kubeconfig": …, "context": …, "namespace": …, …}
 
 It names the files that hold credentials, and holds none.
 """
@@ -19,7 +19,7 @@ from typing import Self
 from steelyard.errors import HostError
 from steelyard.provision.lease_files import create_locked, leases_folder, open_abandoned, read_entries
 
-SCHEMA = 1
+SCHEMA = 2
 SUFFIX = ".kubernetes"
 
 
@@ -28,6 +28,7 @@ class PodRental:
     """What one controller asked a cluster for: all that bears the label of `id` in the namespace.
 
     `token` is its controller's, `folder` its run's. Without `kubeconfig` it is kubectl's own choice.
+    `cordons` says that its run may cordon nodes.
     """
 
     id: str
@@ -37,6 +38,7 @@ class PodRental:
     kubeconfig: str | None
     context: str
     namespace: str
+    cordons: bool = False
 
 
 @dataclass

@@ -63,7 +63,7 @@ class Kubernetes(Site[KubernetesOptions]):
 
     def capabilities(self) -> frozenset[Capability]:
         """Its Job fills the place of a pod that is deleted; whether networks can be closed is tried later."""
-        return frozenset({"kill-hosts", "cut-network", "part-network"})
+        return frozenset({"kill-hosts", "cut-network", "part-network", "drain-nodes"})
 
     async def fetch_seconds_left(self) -> float | None:
         """Until the cluster ends the pods."""

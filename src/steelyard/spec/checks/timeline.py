@@ -82,6 +82,9 @@ class TimelineChecker:
             yield Fault(error.path, error.message)
             return
         yield from option_faults(kind.Options, options)
+        if kind.permission and kind.permission not in self.experiment.allow:
+            message = f"do: {entry.do} acts on what others may use as well"
+            yield Fault(("do",), f"{message}; add `allow: {kind.permission}` to the file")
         if kind.capability is not None and "service" in options:
             yield from self._capability_faults(entry.do, kind, str(options["service"]), cell)
             yield from self._node_faults(options, cell)

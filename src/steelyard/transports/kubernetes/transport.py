@@ -75,14 +75,18 @@ class PodTransport(Transport):
         return channel
 
     async def delete_pod(self) -> None:
-        """Have its pod deleted without notice; the Job fills the place at once. Raises ClusterError.
+        """Have its pod deleted without notice; the Job fills the place at once. Raises ClusterError."""
+        await self.forget_pod()
+        await self.server.delete(self.server.path("pods", self.pod), gracePeriodSeconds=0)
 
-        A pod that still bore the Job's finalizer would count as failed, and the Job would let ten seconds
-        pass before it makes the next, twice as many each time.
+    async def forget_pod(self) -> None:
+        """Have the Job forget its pod, which is about to end. Raises ClusterError.
+
+        One that still bore the Job's finalizer would count as failed, and the Job would let ten seconds pass
+        before it makes the next, twice as many each time.
         """
-        path = self.server.path("pods", self.pod)
-        await self.server.patch(path, {"metadata": {"$deleteFromPrimitiveList/finalizers": [JOB_FINALIZER]}})
-        await self.server.delete(path, gracePeriodSeconds=0)
+        change = {"metadata": {"$deleteFromPrimitiveList/finalizers": [JOB_FINALIZER]}}
+        await self.server.patch(self.server.path("pods", self.pod), change)
 
     async def close(self) -> None:
         """Leave; channels that are still open end."""
