@@ -56,8 +56,8 @@ def test_a_network_that_enforces_policies_is_used(
 @pytest.mark.parametrize(
     ("network", "says"),
     [
-        ("ignores policies", "an open and a new connection of db-0 still passes"),
-        ("lets open connections pass", "an open connection of db-0 still passes"),
+        ("ignores policies", "db-0 has an open and a new connection that passes"),
+        ("lets open connections pass", "db-0 has an open connection that passes"),
     ],
 )
 def test_one_that_does_not_is_told_before_anything_is_measured(

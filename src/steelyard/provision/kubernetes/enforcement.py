@@ -99,8 +99,9 @@ class _Talk:
         return make_one_line(lines[-1])[:200] if lines else ""
 
     def _describe(self, line: str) -> str:
-        passing = _WORDS.get(line, "no connection")
-        return f": {PATIENCE:g} s later, {passing} of {self._host.name} still passes"
+        return (
+            f": {PATIENCE:g} s later, {self._host.name} has {_WORDS.get(line, 'no connection')} that passes"
+        )
 
 
 async def _find_program(host: PodHost) -> tuple[str, ...]:

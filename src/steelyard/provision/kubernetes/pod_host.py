@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path, PurePosixPath
 
 from steelyard.errors import HostDown, HostError, HostLost
-from steelyard.hosts.agent.agent import AgentTimeouts
+from steelyard.hosts.agent.agent import Agent, AgentTimeouts
 from steelyard.hosts.shell import ShellHost
 from steelyard.hosts.token import Token
 from steelyard.provision.kubernetes.facts import gather_facts
@@ -43,12 +43,14 @@ class PodHost(ShellHost):
         self._renewing: asyncio.Task[None] | None = None
         self.network = PodNetwork(transport.server, transport.place)
         self.peers: Sequence[PodHost] = ()
+        self._down: HostDown | None = None
         self._drained: str | None = None
         self._evicted: list[PodHost] = []
 
     async def connect(self) -> None:
         """Reach it, and renew its lease from now on; see `ShellHost`."""
         await super().connect()
+        self._down = None
         self._heed_limits()
         facts = await gather_facts(self._way.server, self._way.pod)
         kernel = (await self.read([_KERNEL])).get(_KERNEL, "").strip()
@@ -80,8 +82,14 @@ class PodHost(ShellHost):
         return self._agent is not None and isinstance(self._agent.lost, HostDown)
 
     def _expect_loss(self, how: str) -> AbstractContextManager[None]:
-        down = HostDown(f"host {self.name} is down: an event {how} its pod {self._way.pod}")
-        return self._require_agent().expect_loss(down)
+        self._down = HostDown(f"host {self.name} is down: an event {how} its pod {self._way.pod}")
+        return self._require_agent().expect_loss(self._down)
+
+    def _require_agent(self) -> Agent:
+        """It is down until the next pod is reached, also while that is being done."""
+        if self._agent is None and self._down:
+            raise HostDown(self._down.message)
+        return super()._require_agent()
 
     async def _await_end(self) -> None:
         try:
