@@ -37,7 +37,7 @@ telemetry: off
 
 def list_taps() -> list[str]:
     """Programs that run a guest of any run of ours."""
-    said = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(["ps", "-wweo", "args"], capture_output=True, text=True, check=True).stdout
     return [line for line in said.splitlines() if line.startswith("linux.uml") and "transport=tap" in line]
 
 
@@ -56,3 +56,55 @@ def test_nothing_is_left_when_the_controller_is_killed_and_it_is_resumed(lab: La
     assert resumed.code == 0, resumed.said
     assert len(lab.results()) == 2
     assert not set(list_taps()) - before
+
+
+DISTURBED = """\
+experiment: guests
+roles: {node: 2}
+workload:
+  use: command
+  on: WHERE
+  script: |
+    : > PLACE/$(uname -n).up
+    while [ ! -e PLACE/gate ]; do sleep 0.2; done
+timeline: [{do: EVENT, on: "node[1]"}]
+repeat: 2
+disturbed: include
+telemetry: off
+"""
+
+
+def states_of(guest: str) -> set[str]:
+    """States of the programs that run a guest of this name; see ps(1)."""
+    said = subprocess.run(["ps", "-wweo", "stat,args"], capture_output=True, text=True, check=True).stdout
+    lines = (line.split(None, 1) for line in said.splitlines())
+    return {state[0] for state, line in lines if line.startswith("linux.uml") and f"ifname={guest}," in line}
+
+
+@pytest.mark.parametrize("event", ["kill_host", "pause_host"])
+def test_nothing_is_left_of_a_guest_that_an_event_has_disturbed(lab: Lab, until, event: str) -> None:
+    before, others = set(list_taps()), states_of("n2")
+    text = DISTURBED.replace("PLACE", str(lab.place)).replace("WHERE", '"node[0]"').replace("EVENT", event)
+    runner = lab.start("run", "-q", lab.file(text), "--site", "guests:2", "--beside")
+    began = lambda: lab.runs() and any(line["kind"] == "event-began" for line in lab.journal())  # noqa: E731
+    assert until(began), runner.said()
+    happened = (
+        (lambda: "T" in states_of("n2")) if event == "pause_host" else (lambda: states_of("n2") == others)
+    )
+    assert until(happened), runner.said()
+    assert set(list_taps()) - before, "the other guest lives"
+    run = lab.runs()[-1]
+    runner.process.kill()
+    runner.process.wait()
+    assert until(lambda: not list(find_bearers(lambda token: token.run == run.name)))
+    assert until(lambda: not set(list_taps()) - before)
+    assert until(lambda: not list(run.glob("disks-*")))
+
+
+def test_a_copy_on_a_killed_guest_fails_its_trial_and_the_run_goes_on(lab: Lab) -> None:
+    text = DISTURBED.replace("PLACE", str(lab.place)).replace("WHERE", "node").replace("EVENT", "kill_host")
+    done = lab.steelyard("run", "-q", lab.file(text), "--site", "guests:2", "--beside")
+    ends = [line for line in lab.journal() if line["kind"] == "trial-ended"]
+    assert [line["category"] for line in ends] == ["host-failed"] * 2, done.said
+    assert "host n2 is down: an event killed it, with all that ran there" in done.said
+    assert lab.journal()[-1]["state"] == "complete"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.errors import UsageError
+from steelyard.errors import HostLost, UsageError
 from steelyard.events.base import EventContext
 from steelyard.events.kill_host import KillHost, KillHostOptions
 
@@ -120,3 +120,15 @@ def test_servers_that_end_with_their_trial_may_die_with_such_a_host() -> None:
 
     asyncio.run(story())
     assert (pod.done, store.restarted) == (["killed", "revived"], [])
+
+
+def test_one_that_does_not_come_back_is_told_when_the_others_are_there() -> None:
+    class Broken(Machine):
+        async def revive(self) -> None:
+            raise HostLost("guest n1 did not boot")
+
+    one, two = Broken("n1"), Machine("n2")
+    made = event((one, two), {}, set())
+    with pytest.raises(HostLost, match="guest n1 did not boot"):
+        asyncio.run(made.heal())
+    assert two.done == ["revived"]

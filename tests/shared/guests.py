@@ -21,7 +21,7 @@ from steelyard.sites.guests import Guests, GuestsOptions
 from steelyard.transports.namespaces.holders import find_sshd, search_path
 from steelyard.transports.namespaces.network import NEEDS
 
-MISSING = [each for each in (*NEEDS, "linux.uml") if not shutil.which(each, path=search_path())]
+MISSING = [each for each in (*NEEDS, "linux.uml", "mkfs.ext4") if not shutil.which(each, path=search_path())]
 needs_guests = [
     pytest.mark.skipif(os.geteuid() != 0, reason="guests need root"),
     pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),

@@ -138,11 +138,11 @@ def _make_scratches(context: RunContext, placement: Placement, *, alone: bool) -
     near = PurePosixPath(chosen or context.store.scratch.absolute())
 
     def note(host: Host, path: PurePosixPath) -> None:
-        facts = {} if host.shares_files else {"host": host.name}
+        facts = {} if host.shares_files and not host.scratch_base() else {"host": host.name}
         context.note("scratch", sync=True, path=str(path), mark=host.mark.digest, **facts)
 
     def make(host: Host) -> Scratch:
-        base = near if chosen or host.shares_files else host.scratch_base() or FAR_SCRATCH
+        base = near if chosen else host.scratch_base() or (near if host.shares_files else FAR_SCRATCH)
         return Scratch(host, base, context.folder.id, context.experiment, note, alone=alone)
 
     return Scratches(map(make, placement.hosts))

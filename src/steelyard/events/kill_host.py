@@ -71,8 +71,11 @@ class KillHost(Event[KillHostOptions]):
         await self._restart(self.event_context.lasting_services)
 
     async def _revive(self) -> None:
+        """All hosts, whatever becomes of the others. Raises what went wrong first."""
         hosts = self.event_context.hosts(self.options.on)
-        await asyncio.gather(*(host.revive() for host in hosts if isinstance(host, HostKillable)))
+        revivals = (host.revive() for host in hosts if isinstance(host, HostKillable))
+        if wrong := [each for each in await asyncio.gather(*revivals, return_exceptions=True) if each]:
+            raise wrong[0]
 
     async def _restart(self, names: frozenset[str]) -> None:
         """The servers of these services on the hosts; those that run are left alone."""

@@ -66,6 +66,7 @@ class ShellHost(Host):
         self._ids = (f"{self.name}:{number}" for number in itertools.count(1))
         self._agent_pid, self._agent_start = 0, 0
         self._agent: Agent | None = None
+        self._given_up: HostLost | None = None
         self._lease, self._reaching = AsyncExitStack(), asyncio.Lock()
         self._scratch: set[PurePosixPath] = set()
 
@@ -85,13 +86,15 @@ class ShellHost(Host):
         await self._transport.open()
         self.address = self._transport.address
         opening = Agent.open(self._transport, self._token, self._pace, self._write_log)
-        self._agent = await self._lease.enter_async_context(opening)
-        await self._read_facts()
-        self._desk = PurePosixPath(os.fsdecode(await self._ask("desk", str(self.mark))))
-        await self._switch_to_probe(self._agent)
+        agent = await self._lease.enter_async_context(opening)
+        await self._read_facts(agent)
+        self._desk = PurePosixPath(os.fsdecode(await agent.ask("desk", str(self.mark))))
+        await self._switch_to_probe(agent)
+        self._agent, self._given_up = agent, None
 
     def give_up(self, error: HostLost) -> None:
         """Know that it is lost: whoever waits for it gets this error, until it is reached again."""
+        self._given_up = error
         if self._agent:
             self._agent.lose(error)
 
@@ -316,9 +319,10 @@ class ShellHost(Host):
                 f"host {self.name}: processes from before it was lost are still running (agent {pid})"
             )
 
-    async def _read_facts(self) -> None:
+    async def _read_facts(self, agent: Agent) -> None:
         """Learn what kind of host it is."""
-        said = (await self._run_script(scripts.FACTS)).decode(errors="replace").split("\n")
+        _, printed = await agent.run(next(self._ids), SCRIPT_WITHIN, scripts.FACTS)
+        said = printed.decode(errors="replace").split("\n")
         if len(said) < 7 or not all(word.isdecimal() for word in (*said[:2], *said[3:6])):
             raise HostError(f"host {self.name}: is it Linux with /proc? It reported {said[:6]}")
         self.cores, self.memory, self.machine = int(said[0]), int(said[1]) * 1024, said[2]
@@ -333,15 +337,17 @@ class ShellHost(Host):
         if not self.shares_files:
             there = self._desk / "steelyard-probe"
             await copying.put(self._transport, path, there)
-        code, said = await self._run(scripts.MAY_RUN, str(there))
+        code, said = await agent.run(next(self._ids), SCRIPT_WITHIN, scripts.MAY_RUN, str(there))
         if code:
             reason = said.decode(errors="replace").strip()
             self._write_log(f"using sh, because the probe does not run there: {reason}")
             return
         await agent.become(str(there))
-        await self._ask("scratch", str(self._desk), str(self.mark))
+        await agent.ask("scratch", str(self._desk), str(self.mark))
 
     def _require_agent(self) -> Agent:
+        if self._agent is None and self._given_up:
+            raise type(self._given_up)(self._given_up.message, hint=self._given_up.hint)
         if self._agent is None:
             raise HostLost(f"host {self.name} was already released, or never reached")
         self._agent.check()

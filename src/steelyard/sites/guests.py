@@ -20,6 +20,11 @@ class GuestsOptions(SiteOptions):
 
     hosts: int = Field(2, ge=1, le=MOST, description="Number of guests")
     memory: Size = Field(Size(1 << 30), ge=64 << 20, description="Memory of each guest, for example 1GiB")
+    disk: Size = Field(
+        Size(8 << 30),
+        ge=16 << 20,
+        description="Size of each guest's disk, a file beside the record that takes what is written",
+    )
     lost_after: Duration = Field(
         Duration(60.0), ge=1, le=600, description="Time without an answer after which a guest counts as lost"
     )
@@ -38,7 +43,7 @@ class Guests(Site[GuestsOptions]):
 
     Options = GuestsOptions
     install_policy = "here"
-    needs = (*NEEDS, "linux.uml", "sshd")
+    needs = (*NEEDS, "linux.uml", "mkfs.ext4", "sshd")
     examples = ({"hosts": 3}, {"hosts": 2, "memory": "512MiB"})
 
     def size(self) -> int:
@@ -67,6 +72,7 @@ class Guests(Site[GuestsOptions]):
         from steelyard.transports.guests.hosts import open_guests
 
         async with Lease.open(token, log=log) as lease:
-            memory, lost_after = int(self.options.memory), self.options.lost_after
-            async with open_guests(lease, hosts, memory, token, log, lost_after) as guests:
-                yield guests
+            sizes = {"memory": int(self.options.memory), "disk": int(self.options.disk)}
+            guests = open_guests(lease, hosts, token, log, **sizes, lost_after=self.options.lost_after)
+            async with guests as reached:
+                yield reached

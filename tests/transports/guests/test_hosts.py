@@ -71,6 +71,32 @@ def test_one_that_was_killed_is_booted_with_its_name_its_cards_and_its_scratch(t
 
 
 @marked
+def test_any_account_keeps_data_on_its_disk_which_outlives_a_kill(tmp_path: Path) -> None:
+    async def story(hosts: Hosts) -> None:
+        (one,) = hosts
+        base = one.scratch_base()
+        assert base
+        place = base / "steelyard-test"
+        await one.make_scratch(place)
+        write = f"chmod 711 {place}; cd {place}; mkdir data; chown 54321:54321 data; cd data; exec "
+        script = "mkdir below; mkdir below/more; echo kept > below/more/note; sync"
+        words = f"setpriv --reuid=54321 --regid=54321 --clear-groups sh -ec '{script}'"
+        assert await one.capture(("sh", "-ec", write + words), seconds=PATIENCE) == ""
+        await one.kill_host()
+        await one.revive()
+        assert (
+            await say(one, f"cat {place}/data/below/more/note; stat -c %u {place}/data/below")
+            == "kept\n54321"
+        )
+        assert not Path(place).exists(), "it is the guest's alone"
+        await one.remove_scratch(place)
+        assert await say(one, f"ls -d {place}") == ""
+
+    lease(site(hosts=1), tmp_path, story)
+    assert not list(tmp_path.glob("disks-*"))
+
+
+@marked
 def test_one_that_is_paused_stands_still_and_goes_on(tmp_path: Path) -> None:
     async def story(hosts: Hosts) -> None:
         one, two = hosts

@@ -52,22 +52,26 @@ class Guest:
     async def boot(self) -> None:
         """Boot it; returns when its sshd may be asked. Raises HostLost with the end of its console."""
         self._began = self.console.stat().st_size if self.console.exists() else 0
+        try:
+            await self._start()
+        except BaseException:
+            await asyncio.shield(self.kill())
+            raise
+
+    async def _start(self) -> None:
         inside = ("setpriv", "--pdeathsig", "KILL", "unshare", "-m", "nsenter", "-t", str(self._hub), "-n")
         argv = (*inside, "sh", "-c", self._boot.script, "sh", *self._boot.words)
         variables = {**self._boot.variables, "SY_CONSOLE": str(self.console.absolute())}
-        async with start_program(self._lease, argv, variables) as (holder, says):
-            self._holder = holder
+        async with start_program(self._lease, argv, variables) as (self._holder, says):
             try:
                 async with asyncio.timeout(BOOT_WITHIN):
                     await says.readuntil(b"ready\n")
-                return
             except asyncio.IncompleteReadError as error:
-                said = " ".join(error.partial.decode(errors="replace").split())
-                reason = f"did not boot: {said or self.read_last_words()}"
-            except TimeoutError:
-                reason = f"did not boot within {BOOT_WITHIN:g} s: {self.read_last_words()}"
-        await self.kill()
-        raise HostLost(f"guest {self.name} {reason}", hint=self._hint)
+                said = " ".join(error.partial.decode(errors="replace").split()) or self.read_last_words()
+                raise HostLost(f"guest {self.name} did not boot: {said}", hint=self._hint) from error
+            except TimeoutError as error:
+                said = f"did not boot within {BOOT_WITHIN:g} s: {self.read_last_words()}"
+                raise HostLost(f"guest {self.name} {said}", hint=self._hint) from error
 
     async def kill(self) -> None:
         """End it as a power cut does, paused or not; returns when nothing of it is left."""

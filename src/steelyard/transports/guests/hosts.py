@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from ipaddress import IPv4Network
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from steelyard.errors import HostDown, HostError, HostLost
@@ -17,9 +18,10 @@ from steelyard.hosts.connect import connect_all
 from steelyard.hosts.lease import Lease
 from steelyard.hosts.local import LocalHost
 from steelyard.hosts.minder.processes import descendants, list_processes, read_proc
+from steelyard.hosts.shell import ShellHost
 from steelyard.hosts.token import Token
 from steelyard.transports.guests.guest import BootScript, Guest
-from steelyard.transports.guests.uml import BOOT, INIT
+from steelyard.transports.guests.uml import BOOT, DISK, INIT
 from steelyard.transports.namespaces.holders import capture_output
 from steelyard.transports.namespaces.hosts import SshNode
 from steelyard.transports.namespaces.network import BRIDGE, Namespaces, open_bridge
@@ -76,11 +78,23 @@ class GuestHost(SshNode):
         self._stop_watching()
         await super().leave()
 
+    async def make_scratch(self, path: PurePosixPath) -> None:
+        """Make a marked directory; see `Host`. One on its own disk goes with that, whatever happens."""
+        if path.is_relative_to(DISK):
+            await ShellHost.make_scratch(self, path)
+            await self.sync()  # a kill must not take the marker, by which we know it again
+        else:
+            await super().make_scratch(path)
+
+    async def remove_scratch(self, path: PurePosixPath) -> None:
+        """Remove it, its marker last."""
+        await (ShellHost if path.is_relative_to(DISK) else SshNode).remove_scratch(self, path)
+
     async def kill_host(self) -> None:
         """Kill the guest; see `HostKillable`."""
         self._stop_watching()
+        await self.guest.kill()  # first, as an agent that is only left alone removes its directories
         self._lose(HostDown(f"host {self.name} is down: an event killed it, with all that ran there"))
-        await self.guest.kill()
 
     async def revive(self) -> None:
         """Boot the guest again; see `HostKillable`."""
@@ -95,7 +109,10 @@ class GuestHost(SshNode):
         self.guest.go_on()
 
     async def _watch_guest(self) -> None:
-        error = await self.guest.wait_for_end()
+        try:
+            error = await self.guest.wait_for_end()
+        except HostError:
+            return  # the minder is gone, and all that it started
         self._lose(HostLost(f"host {self.name} is lost: {error.message}", hint=error.hint))
 
     def _stop_watching(self) -> None:
@@ -140,7 +157,10 @@ def _describe(wiring: Namespaces, name: str) -> dict[str, str]:
 
 
 class GuestSite(NamedTuple):
-    """What all guests of a run share; `memory` is in bytes, `lost_after` in seconds."""
+    """What all guests of a run share: `memory` and `disk` are in bytes, `lost_after` in seconds.
+
+    `disks` is the directory of their disks.
+    """
 
     lease: Lease
     wiring: Namespaces
@@ -148,19 +168,22 @@ class GuestSite(NamedTuple):
     sshd: NamespaceSshd
     token: Token
     log: Path
+    disks: Path
     memory: int
+    disk: int
     lost_after: float
 
 
 @asynccontextmanager
 async def open_guests(
-    lease: Lease, count: int, memory: int, token: Token, log: Path, lost_after: float
+    lease: Lease, count: int, token: Token, log: Path, *, memory: int, disk: int, lost_after: float
 ) -> AsyncIterator[tuple[GuestHost, ...]]:
-    """So many guests, booted and reached; `memory` is in bytes, `lost_after` in seconds. Raises HostError."""
+    """So many guests, booted and reached; sizes are in bytes, `lost_after` in seconds. Raises HostError."""
+    disks = log.absolute().with_name(f"disks-{secrets.token_hex(4)}")
+    await lease.make_scratch(disks)
     async with Namespaces.open(lease) as wiring, open_bridge(wiring.hub, _CONTROL) as control:
-        site = GuestSite(
-            lease, wiring, control, NamespaceSshd.make(log, lost_after), token, log, memory, lost_after
-        )
+        sshd = NamespaceSshd.make(log, lost_after)
+        site = GuestSite(lease, wiring, control, sshd, token, log, disks, memory, disk, lost_after)
         names = wiring.list_hosts(count)
         async with connect_all([_make_host(site, number, names) for number in range(1, count + 1)]) as hosts:
             yield hosts
@@ -178,6 +201,7 @@ def _make_host(site: GuestSite, number: int, names: str) -> GuestHost:
         site.token,
         site.log,
         shares_files=True,
+        scratch=DISK,
         pace=AgentTimeouts.for_silence(site.lost_after),
         facts=_describe(site.wiring, name),
     )
@@ -191,7 +215,8 @@ def _boot_script(site: GuestSite, number: int, names: str) -> BootScript:
     network, control = site.wiring.network, site.control
     address, door = (f"{each[number]}/{each.prefixlen}" for each in (network, control))
     hardware = ":".join(f"{byte:02x}" for byte in network[number].packed)  # no other run has this address
-    words = (f"n{number}", address, door, BRIDGE, _CONTROL, str(site.memory), hardware)
+    name, sizes = f"n{number}", (str(site.memory), str(site.disk))
+    words = (name, address, door, BRIDGE, _CONTROL, sizes[0], hardware, str(site.disks / name), sizes[1])
     setup = site.sshd.node_setup()
     variables = {"SY_INIT": INIT, "SY_BECOME": setup.lines, "SY_HOSTS": names, **dict(setup.variables)}
     return BootScript(BOOT, words, variables)
