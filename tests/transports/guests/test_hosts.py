@@ -174,3 +174,17 @@ def test_one_that_never_comes_up_again_is_lost_with_the_end_of_its_console(tmp_p
         assert await say(two, "uname -n") == "n2"
 
     lease(site(hosts=2), tmp_path, story)
+
+
+@marked
+@pytest.mark.xdist_group("machine-settings")
+def test_a_setting_of_a_guests_kernel_is_never_put_back_on_this_machine(tmp_path) -> None:
+    swappiness = Path("/proc/sys/vm/swappiness")
+    before = swappiness.read_text()
+    other = str(int(before) + 1)
+
+    async def story(hosts: Hosts) -> None:
+        await hosts[0].restore_at_end(str(swappiness), other)
+
+    lease(site(hosts=1), tmp_path, story)
+    assert swappiness.read_text() == before

@@ -100,6 +100,10 @@ class GuestHost(SshNode):
         """Boot the guest again; see `HostKillable`."""
         await self.check()
 
+    async def restore_at_end(self, path: str, value: str) -> None:
+        """By its agent alone: its kernel is none of this machine's, and gone with it; see `Host`."""
+        await ShellHost.restore_at_end(self, path, value)
+
     async def pause_host(self) -> None:
         """Stop the guest's kernel; see `HostPausable`."""
         self.guest.pause()

@@ -19,8 +19,8 @@ _HELD = 'while [ -e "$0" ]; do sleep 0.5; done'
 
 # The name of a stamp is the job's number and that of its submission. The stamps of a job appear as a whole,
 # by renaming. A job whose run has ended finds no directory, and ends. An engine warns of the limit by USR1.
-# The watch begins before any trap is set, since a shell that was just forked loses signals that its parent has
-# a trap for; and it ends with the job all the same, and never signals what has got the job's pid later.
+# The watch begins before any trap is set, since a shell that was just forked loses signals that its parent
+# traps; it ends with the job all the same, and never signals what has got the job's pid later.
 _SCRIPT = """\
 cd {directory} && [ -d stamps ] || exit 0
 began=$(date +%s.%N)
