@@ -100,7 +100,7 @@ class WorkloadContract(Contract):
             text = " ".join([*phase.command.argv, phase.command.stdin or ""])
             outside = [
                 path
-                for path in re.findall(r"(?<![\w./!])/[\w-][\w./-]*", text)  # `#!/bin/sh` is a shell's
+                for path in re.findall(r"(?<![\w./!$])/[\w-][\w./-]*", text)  # `#!/bin/sh` is a shell's
                 if not path.startswith(("/scratch/t1", "/store/raw", "/dev/", "/proc/"))
             ]
             assert outside == []
