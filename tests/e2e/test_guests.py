@@ -35,14 +35,15 @@ telemetry: off
 """
 
 
-def list_taps() -> list[str]:
-    """Programs that run a guest of any run of ours."""
-    said = subprocess.run(["ps", "-wweo", "args"], capture_output=True, text=True, check=True).stdout
-    return [line for line in said.splitlines() if line.startswith("linux.uml") and "transport=tap" in line]
+def list_guests(lab: Lab, name: str = "") -> list[str]:
+    """The states (see ps(1)) of what runs a guest of this name, or any: its disk is in the store."""
+    said = subprocess.run(["ps", "-wweo", "stat,args"], capture_output=True, text=True, check=True).stdout
+    lines = (line.split(None, 1) for line in said.splitlines())
+    ours = (one for one in lines if one[1].startswith("linux.uml") and f"ubd0={lab.place}/" in one[1])
+    return [state[0] for state, words in ours if f"ifname={name}" in words]
 
 
 def test_nothing_is_left_when_the_controller_is_killed_and_it_is_resumed(lab: Lab, until) -> None:
-    before = set(list_taps())
     file = lab.file(EXPERIMENT.replace("PLACE", str(lab.place)))
     runner = lab.start("run", "-q", file, "--site", "guests:2")
     assert until(lambda: {path.name for path in lab.place.glob("*.up")} == {"n1.up", "n2.up"}), runner.said()
@@ -50,12 +51,12 @@ def test_nothing_is_left_when_the_controller_is_killed_and_it_is_resumed(lab: La
     runner.process.kill()
     runner.process.wait()
     assert until(lambda: not list(find_bearers(lambda token: token.run == run)))
-    assert until(lambda: not set(list_taps()) - before)
+    assert until(lambda: not list_guests(lab))
     (lab.place / "gate").touch()
     resumed = lab.steelyard("resume", "-q", "last")
     assert resumed.code == 0, resumed.said
     assert len(lab.results()) == 2
-    assert not set(list_taps()) - before
+    assert not list_guests(lab)
 
 
 DISTURBED = """\
@@ -74,30 +75,23 @@ telemetry: off
 """
 
 
-def states_of(guest: str) -> set[str]:
-    """States of the programs that run a guest of this name; see ps(1)."""
-    said = subprocess.run(["ps", "-wweo", "stat,args"], capture_output=True, text=True, check=True).stdout
-    lines = (line.split(None, 1) for line in said.splitlines())
-    return {state[0] for state, line in lines if line.startswith("linux.uml") and f"ifname={guest}," in line}
-
-
 @pytest.mark.parametrize("event", ["kill_host", "pause_host"])
 def test_nothing_is_left_of_a_guest_that_an_event_has_disturbed(lab: Lab, until, event: str) -> None:
-    before, others = set(list_taps()), states_of("n2")
     text = DISTURBED.replace("PLACE", str(lab.place)).replace("WHERE", '"node[0]"').replace("EVENT", event)
     runner = lab.start("run", "-q", lab.file(text), "--site", "guests:2", "--beside")
     began = lambda: lab.runs() and any(line["kind"] == "event-began" for line in lab.journal())  # noqa: E731
     assert until(began), runner.said()
-    happened = (
-        (lambda: "T" in states_of("n2")) if event == "pause_host" else (lambda: states_of("n2") == others)
-    )
-    assert until(happened), runner.said()
-    assert set(list_taps()) - before, "the other guest lives"
+    happened = {
+        "pause_host": lambda: "T" in list_guests(lab, "n2"),
+        "kill_host": lambda: not list_guests(lab, "n2"),
+    }
+    assert until(happened[event]), runner.said()
+    assert list_guests(lab, "n1"), "the other guest lives"
     run = lab.runs()[-1]
     runner.process.kill()
     runner.process.wait()
     assert until(lambda: not list(find_bearers(lambda token: token.run == run.name)))
-    assert until(lambda: not set(list_taps()) - before)
+    assert until(lambda: not list_guests(lab))
     assert until(lambda: not list(run.glob("disks-*")))
 
 
