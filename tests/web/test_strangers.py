@@ -81,6 +81,14 @@ def test_who_reads_slowly_or_never_ends_a_request_holds_up_nobody(store, tmp_pat
         b"GET /" + b"a" * 200_000 + b" HTTP/1.1\r\n\r\n",
         b"POST /new HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\nzzz",
     ],
+    ids=[
+        "TLS",
+        "a version",
+        "a proxy's",
+        "two hosts",
+        "a long path",
+        "a torn body",
+    ],  # pytest puts them into a variable
 )
 def test_what_is_no_request_of_ours_gets_no_page(store, tmp_path, request_):
     with serving(store, tmp_path, apart=False) as server:
