@@ -19,6 +19,7 @@ from steelyard.errors import ParseFailure
 from steelyard.model.command import Exit, Output, Place
 from steelyard.workloads.checkpoint import Checkpoint, CheckpointOptions
 from steelyard.workloads.checkpoint.program.cold import make_cold, measure_cached
+from steelyard.workloads.checkpoint.source import join_program
 
 EXIT = Exit(0, None, 1.0, 0.1, 0.1, 0, 0.0)
 TOOK = {"save": 0.5, "write": 0.2, "sync": 0.2, "checksum": 0.1, "restore": 0.25}
@@ -198,3 +199,11 @@ def test_options_that_do_not_fit_are_refused(options: dict[str, Any], said: str)
 def test_the_disk_and_the_time_follow_the_memory() -> None:
     assert made(memory="1GB").disk() == 1_000_000_000 + 2**20
     assert made(memory="1GB").seconds() == 10.5
+
+
+def test_a_unit_ends_with_its_verifier() -> None:
+    """Also in the middle of the content that it was promised."""
+    words = (sys.executable, "-I", "-S", "-c", join_program(), json.dumps({"role": "unit"}))
+    order = b'{"do": "fill", "size": 1000000}\nshort'
+    done = subprocess.run(words, input=order, capture_output=True, check=True, timeout=PATIENCE)
+    assert b"the input ended before the content of the memory had come" in done.stdout

@@ -98,6 +98,11 @@ def test_ranks_that_disagree_and_damage_are_no_reading(lines):
         read(*lines)
 
 
+def test_a_number_of_ranks_that_cannot_be_takes_no_memory():
+    with pytest.raises(ParseFailure, match=f"1 summaries came from {10**15} ranks"):
+        read(recorded() | {"ranks": 10**15})
+
+
 @given(
     st.text() | st.dictionaries(st.sampled_from(list(recorded())), st.integers() | st.text()).map(json.dumps)
 )

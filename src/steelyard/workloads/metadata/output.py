@@ -85,7 +85,7 @@ def _check_ranks(results: list[RankResult]) -> None:
     count = results[0].ranks
     if any(result.ranks != count for result in results):
         raise ParseFailure(f"{_TOOL}: ranks disagree about how many of them there are")
-    if sorted(result.rank for result in results) != list(range(count)):
+    if sorted(result.rank for result in results) != list(range(len(results))) or count != len(results):
         raise ParseFailure(
             f"{_TOOL}: {len(results)} summaries came from {count} ranks, or a rank spoke twice"
         )

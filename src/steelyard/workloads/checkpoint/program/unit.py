@@ -39,7 +39,10 @@ class Unit:
         with memoryview(self.state.memory) as view:
             start = 0
             while start < len(view):
-                start += self._orders.readinto(view[start : start + BLOCK])
+                came = self._orders.readinto(view[start : start + BLOCK])
+                if not came:
+                    raise CheckpointFault("the input ended before the content of the memory had come")
+                start += came
         return {}
 
     def do_step(self, order: dict[str, Any]) -> dict[str, Any]:
