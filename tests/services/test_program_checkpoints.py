@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -45,13 +43,6 @@ while True:
 RUN = ["python3", "-c", COUNTER, "${self.address}", "${port}"]
 HOOKS = {"signal": "SIGUSR1", "state_file": "state", "restore": [*RUN, "--resume"]}
 OPTIONS = {"run": RUN, "ready": {"line": "^serves"}, "checkpoint": HOOKS, "authentication": "nothing"}
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="steelyard-test-", dir="/tmp"))
-    yield path
-    shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture

@@ -196,8 +196,12 @@ class ProgramService(Disturbable, Service[ProgramOptions]):
             )
         return self.options.checkpoint
 
+    def _hooks_on(self, host: Host) -> CheckpointHooks:
+        """With what only its host knows filled in."""
+        return self.host_options[host.name].checkpoint or self._hooks
+
     async def _save_server(self, server: Server) -> int:
-        hooks = self.host_options[server.host.name].checkpoint or self._hooks
+        hooks = self._hooks_on(server.host)
         command = make_save_command(
             hooks.state_file, server.process.pid, hooks.signal or "", hooks.command or ()
         )
@@ -205,10 +209,8 @@ class ProgramService(Disturbable, Service[ProgramOptions]):
         return int(await run(replace(command, env=dict(server.command.env))))
 
     async def _restore_server(self, server: Server) -> None:
-        hooks = self.host_options[server.host.name].checkpoint or self._hooks
-        options = self.host_options[server.host.name].model_copy(
-            update={"run": hooks.restore, "script": None}
-        )
+        restore = {"run": self._hooks_on(server.host).restore, "script": None}
+        options = self.host_options[server.host.name].model_copy(update=restore)
         await self.restart_server(server, self._make_command(server.host, options))
 
     async def _start(self, host: Host) -> None:
