@@ -22,7 +22,7 @@ from steelyard.transports.ssh.login import Login
 from steelyard.transports.ssh.transport import SshTransport
 
 NASTY = """# it's a 'line' \\n with 100% $HOME ! !! \\ `x` "q" { ~ }
-echo "done ü $((3+4)) \\041!"; printf 'a\\nb\\n'
+printf "done ü $((3+4)) \\041!\\n"; printf 'a\\nb\\n'
 read line; echo "$line"; exit 3
 """
 
