@@ -7,7 +7,9 @@ import os
 import pwd
 import re
 import signal
-from collections.abc import Awaitable, Callable, Iterable
+import tempfile
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -91,7 +93,8 @@ class ServiceContract(Contract):
         skip_without(kind.needs)
         if kind.needs_network and os.geteuid() != 0:
             pytest.skip("network namespaces need root")
-        with_bench(test, hosts, network=kind.needs_network)
+        with _own_temporary_files():
+            with_bench(test, hosts, network=kind.needs_network)
 
     @classmethod
     def _mark(cls, value: Any) -> Any:
@@ -142,7 +145,7 @@ class ServiceContract(Contract):
                 assert (endpoint.password or service.context.password) not in str(endpoint)
                 check_listeners(made, service)
             assert await made.is_empty()
-            left = list(Path("/tmp").glob(f"{short_name(name)}.*"))
+            left = list(Path(os.environ["TMPDIR"]).glob(f"{short_name(name)}.*"))
             assert not left, "a server's facts belong in its scratch"
             assert not {server.port for server in service.servers} & await list_listening_ports(made.hosts[0])
             logs = {path.name: path for path in (made.place / "logs").rglob("*") if path.is_file()}
@@ -323,6 +326,18 @@ def find_least_options(kind: Any) -> dict[str, Any]:
     except ValidationError:
         return dict(kind.examples[0])
     return {}
+
+
+@contextmanager
+def _own_temporary_files() -> Iterator[None]:
+    """Have programs keep temporary files where no other program of the machine has any."""
+    with (
+        tempfile.TemporaryDirectory(prefix="steelyard-test-", dir="/tmp") as place,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        Path(place).chmod(0o1777)  # servers that give up root have some, too
+        patch.setenv("TMPDIR", place)
+        yield
 
 
 def find_pid(service: Service[Any]) -> int:
