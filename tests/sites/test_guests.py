@@ -28,6 +28,7 @@ def test_each_has_a_kernel_a_network_and_our_files(tmp_path: Path) -> None:
         assert [host.ground.machine for host in hosts] == [identify_machine()] * 2
         assert [host.cores for host in hosts] == [1, 1]
         assert 128 << 20 < hosts[0].memory <= 256 << 20
+        assert await say(hosts[0], "stat -c %a /run/steelyard /run/steelyard/guest") == "755\n600"
         (tmp_path / "note").write_text("written outside")
         for host in hosts:
             assert await say(host, "uname -n") == host.name

@@ -95,6 +95,24 @@ class HostPausable(Protocol):
 
 
 @runtime_checkable
+class HostCheckpointable(Protocol):
+    """A host that can be saved to a file as a whole, and go on from there, with its open connections."""
+
+    async def checkpoint_host(self) -> int:
+        """Stop it, save it to a file, sync that, and end it; the bytes of the file.
+
+        Raises HostError; then it goes on. To its peers it is silent until it is restored.
+        """
+
+    async def restore_host(self) -> None:
+        """Have it go on where it was saved; nothing happens where it was not.
+
+        Raises HostError where that fails, as with a damaged file; then the host is lost, and the next `check`
+        boots it anew.
+        """
+
+
+@runtime_checkable
 class Drainable(Protocol):
     """A host on a node of a cluster that can be emptied for maintenance. All raise HostError."""
 

@@ -24,7 +24,14 @@ if TYPE_CHECKING:  # a plan needs no hosts, nor asyncio
     from steelyard.hosts.token import Token
 
 Capability = Literal[
-    "root", "shared-files", "cut-network", "part-network", "kill-hosts", "pause-hosts", "drain-nodes"
+    "root",
+    "shared-files",
+    "cut-network",
+    "part-network",
+    "kill-hosts",
+    "pause-hosts",
+    "checkpoint-hosts",
+    "drain-nodes",
 ]
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -14,10 +15,23 @@ from steelyard.plugin.site import Capability, Site, SiteOptions
 from steelyard.plugin.transport import Lease, Token
 from steelyard.transports.namespaces.network import MOST, NEEDS
 
+_CAPABILITIES: frozenset[Capability] = frozenset(
+    {"root", "shared-files", "cut-network", "part-network", "kill-hosts", "pause-hosts"}
+)
+_CAVEATS = {
+    "uml": "site guests: guests of User-mode Linux are programs of this machine; a system call takes"
+    " 100 times as long; their figures say nothing about virtual machines on hardware",
+    "qemu": "site guests: where the fact `guest` of a host says `qemu (emulated)`, no processor ran it; its"
+    " figures say nothing about virtual machines on hardware",
+}
+
 
 class GuestsOptions(SiteOptions):
-    """How many guests this machine boots, and how large they are."""
+    """How many guests this machine boots, of which kind, and how large they are."""
 
+    kind: Literal["uml", "qemu"] = Field(
+        "uml", description="`uml`: programs of this machine; `qemu`: virtual machines, which can be saved"
+    )
     hosts: int = Field(2, ge=1, le=MOST, description="Number of guests")
     memory: Size = Field(Size(1 << 30), ge=64 << 20, description="Memory of each guest, for example 1GiB")
     disk: Size = Field(
@@ -39,12 +53,25 @@ class Guests(Site[GuestsOptions]):
     as long as on hardware: use them to try what several machines do, not how fast. Two guests must not write
     to the same file. Foreign load is judged on the machine below. Everything is gone when the run ends,
     however it ends.
+
+    `guests:3:qemu` (`kind: qemu`) boots virtual machines of QEMU. They run by KVM where a guest really booted
+    with it on this machine, and are emulated elsewhere (programs take two to nine times as long); the
+    record's fact `guest` says which. They take a kernel of this machine from /boot, and its files by NFS, so
+    its root must have file handles (ext4, XFS, Btrfs). They can be saved to a file and go on from there: see
+    `checkpoint_host`.
     """
 
     Options = GuestsOptions
     install_policy = "here"
     needs = (*NEEDS, "linux.uml", "mkfs.ext4", "sshd")
-    examples = ({"hosts": 3}, {"hosts": 2, "memory": "512MiB"})
+    examples = ({"hosts": 3}, {"hosts": 2, "memory": "512MiB"}, {"hosts": 2, "kind": "qemu"})
+
+    @classmethod
+    def parse_shorthand(cls, argument: str) -> Mapping[str, Any]:
+        """`guests:3` is three guests; `guests:3:qemu` are three of that kind."""
+        count, chosen, kind = argument.partition(":")
+        options = super().parse_shorthand(count)
+        return {**options, "kind": kind} if chosen else options
 
     def size(self) -> int:
         """As many as were asked for."""
@@ -52,14 +79,12 @@ class Guests(Site[GuestsOptions]):
 
     def capabilities(self) -> frozenset[Capability]:
         """Root is root in a guest; the files are this machine's."""
-        return frozenset({"root", "shared-files", "cut-network", "part-network", "kill-hosts", "pause-hosts"})
+        saved: set[Capability] = {"checkpoint-hosts"} if self.options.kind == "qemu" else set()
+        return _CAPABILITIES | saved
 
     def warnings(self) -> tuple[str, ...]:
         """What the figures do not say."""
-        return (
-            "site guests: guests of User-mode Linux are programs of this machine; a system call takes"
-            " 100 times as long; their figures say nothing about virtual machines on hardware",
-        )
+        return (_CAVEATS[self.options.kind],)
 
     def lease(
         self, token: Token, log: Path, hosts: int | None
@@ -69,10 +94,12 @@ class Guests(Site[GuestsOptions]):
 
     @asynccontextmanager
     async def _lease(self, token: Token, log: Path, hosts: int) -> AsyncIterator[tuple[Host, ...]]:
-        from steelyard.transports.guests.hosts import open_guests
+        from steelyard.transports.guests.opening import GuestSizes, open_guests
 
-        async with Lease.open(token, log=log) as lease:
-            sizes = {"memory": int(self.options.memory), "disk": int(self.options.disk)}
-            guests = open_guests(lease, hosts, token, log, **sizes, lost_after=self.options.lost_after)
-            async with guests as reached:
-                yield reached
+        options = self.options
+        sizes = GuestSizes(int(options.memory), int(options.disk), float(options.lost_after))
+        async with (
+            Lease.open(token, log=log) as lease,
+            open_guests(lease, options.kind, hosts, token, log, sizes) as reached,
+        ):
+            yield reached

@@ -26,6 +26,7 @@ _LINES, _BYTES = 5, 1 << 16  # of a console, at its end
 class BootScript(NamedTuple):
     """How a guest starts: a script that says `ready` when its sshd may be asked, its words and variables.
 
+    Two words more are the file `disk`, and that of the state to go on from, or an empty word.
     The guest is the script's only child, and the script ends with it. What its kernel says goes to the file
     that the variable SY_CONSOLE names.
     """
@@ -33,6 +34,7 @@ class BootScript(NamedTuple):
     script: str
     words: Sequence[str]
     variables: Mapping[str, str]
+    disk: Path
 
 
 class Guest:
@@ -45,22 +47,31 @@ class Guest:
         self._began = 0  # where the console of this boot begins, in bytes
 
     @property
+    def pid(self) -> int:
+        """Of the process that holds its namespaces; 0 where it does not run."""
+        return self._holder.pid if self._holder else 0
+
+    @property
     def is_running(self) -> bool:
         """Whether it was booted, and nobody has killed it or seen it end."""
         return self._holder is not None
 
-    async def boot(self) -> None:
-        """Boot it; returns when its sshd may be asked. Raises HostLost with the end of its console."""
+    async def boot(self, state: str = "") -> None:
+        """Boot it; returns when its sshd may be asked. Raises HostLost with the end of its console.
+
+        With the file of a state that was saved it is there as it was then, and still stopped.
+        """
         self._began = self.console.stat().st_size if self.console.exists() else 0
         try:
-            await self._start()
+            await self._start(state)
         except BaseException:
             await asyncio.shield(self.kill())
             raise
 
-    async def _start(self) -> None:
+    async def _start(self, state: str) -> None:
         inside = ("setpriv", "--pdeathsig", "KILL", "unshare", "-m", "nsenter", "-t", str(self._hub), "-n")
-        argv = (*inside, "sh", "-c", self._boot.script, "sh", *self._boot.words)
+        words = (*self._boot.words, str(self._boot.disk), state)
+        argv = (*inside, "sh", "-c", self._boot.script, "sh", *words)
         variables = {**self._boot.variables, "SY_CONSOLE": str(self.console.absolute())}
         async with start_program(self._lease, argv, variables) as (self._holder, says):
             try:

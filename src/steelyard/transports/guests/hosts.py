@@ -4,32 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from ipaddress import IPv4Network
-from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import PurePosixPath
 
 from steelyard.errors import HostDown, HostError, HostLost
-from steelyard.hosts.agent.agent import AgentTimeouts
 from steelyard.hosts.base import Host
-from steelyard.hosts.connect import connect_all
-from steelyard.hosts.lease import Lease
 from steelyard.hosts.local import LocalHost
 from steelyard.hosts.minder.processes import descendants, list_processes, read_proc
 from steelyard.hosts.shell import ShellHost
-from steelyard.hosts.token import Token
-from steelyard.transports.guests.guest import BootScript, Guest
-from steelyard.transports.guests.uml import BOOT, DISK, INIT
+from steelyard.transports.guests.guest import Guest
+from steelyard.transports.guests.kind import DISK
+from steelyard.transports.guests.qemu import QemuGuest
 from steelyard.transports.namespaces.holders import capture_output
 from steelyard.transports.namespaces.hosts import SshNode
-from steelyard.transports.namespaces.network import BRIDGE, Namespaces, open_bridge
-from steelyard.transports.namespaces.sshd import NamespaceSshd
+from steelyard.transports.namespaces.network import BRIDGE
 from steelyard.transports.ssh.transport import SshTransport
 
-CONNECT_WITHIN = 60.0  # seconds; a guest's key exchange takes its time on a busy machine
-_CONTROL = "control0"
 # User-mode Linux gives up a card whose other end is down, so the cable is only taken from the bridge.
 _CUT, _HEAL = ("nomaster",), ("master", BRIDGE)
 _ROUTE = """\
@@ -70,7 +62,7 @@ class GuestHost(SshNode):
         """Boot it where it does not run, and reach it; see `ShellHost`."""
         if not self.guest.is_running:
             await self.guest.boot()
-        self._watch = asyncio.create_task(self._watch_guest())
+        self._begin_watching()
         await super().connect()
 
     async def leave(self) -> None:
@@ -79,16 +71,19 @@ class GuestHost(SshNode):
         await super().leave()
 
     async def make_scratch(self, path: PurePosixPath) -> None:
-        """Make a marked directory; see `Host`. One on its own disk goes with that, whatever happens."""
+        """Make a marked directory; see `Host`."""
+        await super().make_scratch(path)
         if path.is_relative_to(DISK):
-            await ShellHost.make_scratch(self, path)
             await self.sync()  # a kill must not take the marker, by which we know it again
-        else:
-            await super().make_scratch(path)
 
     async def remove_scratch(self, path: PurePosixPath) -> None:
         """Remove it, its marker last."""
         await (ShellHost if path.is_relative_to(DISK) else SshNode).remove_scratch(self, path)
+
+    async def tell_minder(self, path: PurePosixPath) -> None:
+        """Of a directory on this machine's files; those on its own disk go with that, whatever happens."""
+        if not path.is_relative_to(DISK):
+            await super().tell_minder(path)
 
     async def kill_host(self) -> None:
         """Kill the guest; see `HostKillable`."""
@@ -119,6 +114,9 @@ class GuestHost(SshNode):
             return  # the minder is gone, and all that it started
         self._lose(HostLost(f"host {self.name} is lost: {error.message}", hint=error.hint))
 
+    def _begin_watching(self) -> None:
+        self._watch = asyncio.create_task(self._watch_guest())
+
     def _stop_watching(self) -> None:
         if self._watch:
             self._watch.cancel()
@@ -126,6 +124,13 @@ class GuestHost(SshNode):
     def _lose(self, error: HostLost) -> None:
         self.give_up(error)
         self.way.abort()
+
+    def describe_cable(self) -> dict[str, str]:
+        """The commands that pull it out and plug it in, for people."""
+        commands = {"cut": _CUT, "heal": _HEAL}
+        return {
+            name: " ".join(self.wiring.cable_command(self.name, *words)) for name, words in commands.items()
+        }
 
     async def cut(self) -> None:
         """Pull its cable out of the bridge: nothing reaches it, nothing leaves it. Raises HostError."""
@@ -154,73 +159,38 @@ class GuestHost(SshNode):
         return self.below
 
 
-def _describe(wiring: Namespaces, name: str) -> dict[str, str]:
-    """What people should know of a guest."""
-    cut, heal = (" ".join(wiring.cable_command(name, *words)) for words in (_CUT, _HEAL))
-    return {"guest": "uml", "cut": cut, "heal": heal}
+class QemuGuestHost(GuestHost):
+    """A guest of QEMU, which can be saved to a file, ended, and go on: a `HostCheckpointable`."""
 
+    guest: QemuGuest
+    _clock: asyncio.Task[None] | None = None
 
-class GuestSite(NamedTuple):
-    """What all guests of a run share: `memory` and `disk` are in bytes, `lost_after` in seconds.
+    async def checkpoint_host(self) -> int:
+        """Stop it and save it; see `HostCheckpointable`."""
+        self._stop_watching()
+        try:
+            return await self.guest.save()
+        except HostError as error:
+            self._begin_watching()
+            raise HostError(f"host {self.name}: {error.message}", hint=error.hint) from error
 
-    `disks` is the directory of their disks.
-    """
+    async def restore_host(self) -> None:
+        """Have it go on; see `HostCheckpointable`.
 
-    lease: Lease
-    wiring: Namespaces
-    control: IPv4Network
-    sshd: NamespaceSshd
-    token: Token
-    log: Path
-    disks: Path
-    memory: int
-    disk: int
-    lost_after: float
+        Its clock stood still, and is set as soon as its agent hears us again: up to some seconds later, as our
+        connection repeats ever more seldom what nobody acknowledges.
+        """
+        if not self.guest.saved:
+            return
+        try:
+            await self.guest.restore()
+        except HostError as error:
+            self._lose(HostLost(f"host {self.name} is lost: {error.message}", hint=error.hint))
+            raise
+        self._begin_watching()
+        self._clock = asyncio.create_task(self._set_clock())
 
-
-@asynccontextmanager
-async def open_guests(
-    lease: Lease, count: int, token: Token, log: Path, *, memory: int, disk: int, lost_after: float
-) -> AsyncIterator[tuple[GuestHost, ...]]:
-    """So many guests, booted and reached; sizes are in bytes, `lost_after` in seconds. Raises HostError."""
-    disks = log.absolute().with_name(f"disks-{secrets.token_hex(4)}")
-    await lease.make_scratch(disks)
-    async with Namespaces.open(lease) as wiring, open_bridge(wiring.hub, _CONTROL) as control:
-        sshd = NamespaceSshd.make(log, lost_after)
-        site = GuestSite(lease, wiring, control, sshd, token, log, disks, memory, disk, lost_after)
-        names = wiring.list_hosts(count)
-        async with connect_all([_make_host(site, number, names) for number in range(1, count + 1)]) as hosts:
-            yield hosts
-
-
-def _make_host(site: GuestSite, number: int, names: str) -> GuestHost:
-    """The guest of a number, not yet booted; `names` is what /etc/hosts says in it."""
-    name, (address, door) = (
-        f"n{number}",
-        (str(network[number]) for network in (site.wiring.network, site.control)),
-    )
-    transport = SshTransport(name, site.sshd.login(door, CONNECT_WITHIN), address=address)
-    host = GuestHost(
-        transport,
-        site.token,
-        site.log,
-        shares_files=True,
-        scratch=DISK,
-        pace=AgentTimeouts.for_silence(site.lost_after),
-        facts=_describe(site.wiring, name),
-    )
-    host.wiring, host.lease, host.below, host.way = site.wiring, site.lease, Ground(site.lease), transport
-    console = site.log.with_name(f"{name}.console")
-    host.guest = Guest(site.lease, name, site.wiring.hub, _boot_script(site, number, names), console)
-    return host
-
-
-def _boot_script(site: GuestSite, number: int, names: str) -> BootScript:
-    network, control = site.wiring.network, site.control
-    address, door = (f"{each[number]}/{each.prefixlen}" for each in (network, control))
-    hardware = ":".join(f"{byte:02x}" for byte in network[number].packed)  # no other run has this address
-    name, sizes = f"n{number}", (str(site.memory), str(site.disk))
-    words = (name, address, door, BRIDGE, _CONTROL, sizes[0], hardware, str(site.disks / name), sizes[1])
-    setup = site.sshd.node_setup()
-    variables = {"SY_INIT": INIT, "SY_BECOME": setup.lines, "SY_HOSTS": names, **dict(setup.variables)}
-    return BootScript(BOOT, words, variables)
+    async def _set_clock(self) -> None:
+        with suppress(HostError):
+            await self.check()  # so that the time is not read before it is heard
+            await self.capture(("date", "--set", f"@{time.time():.6f}"))

@@ -18,13 +18,22 @@ READY_WITHIN = 30.0
 
 
 async def start_holder(
-    lease: Lease, kinds: Sequence[str], script: str, words: Sequence[str], variables: Mapping[str, str]
+    lease: Lease,
+    kinds: Sequence[str],
+    script: str,
+    words: Sequence[str],
+    variables: Mapping[str, str],
+    *,
+    network_of: int | None = None,
 ) -> int:
     """Start a process that keeps new namespaces, and return its pid once it has said `ready`.
 
-    Should even the minder be killed, the kernel kills it: then nobody else is left to do so.
+    It is in the network namespace of the process `network_of`, where one is given. Should even the minder be
+    killed, the kernel kills it: then nobody else is left to do so.
     """
-    argv = ("setpriv", "--pdeathsig", "KILL", "unshare", *kinds, "sh", "-c", script, "sh", *words)
+    network = ("nsenter", "-t", str(network_of), "-n") if network_of else ()
+    inside = ("setpriv", "--pdeathsig", "KILL", *network, "unshare", *kinds)
+    argv = (*inside, "sh", "-c", script, "sh", *words)
     async with start_program(lease, argv, variables) as (child, says):
         try:
             async with asyncio.timeout(READY_WITHIN):

@@ -68,11 +68,15 @@ class SshNode(CuttableNode, ShellHost):
     async def connect(self) -> None:
         """Reach it; see `ShellHost`."""
         await super().connect()
-        await self.lease.make_scratch(Path(self._desk), self.mark)
+        await self.tell_minder(self._desk)
 
     async def make_scratch(self, path: PurePosixPath) -> None:
         """Make a marked directory; see `Host`."""
         await super().make_scratch(path)
+        await self.tell_minder(path)
+
+    async def tell_minder(self, path: PurePosixPath) -> None:
+        """Have the minder remove a directory, too."""
         await self.lease.make_scratch(Path(path), self.mark)
 
     async def restore_at_end(self, path: str, value: str) -> None:

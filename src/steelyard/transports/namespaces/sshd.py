@@ -60,23 +60,30 @@ class NamespaceSshd:
     """The keys of a run's namespaces, and what follows from them for a node and for its client."""
 
     def __init__(
-        self, program: str, host: asyncssh.SSHKey, client: asyncssh.SSHKey, log: Path, lost_after: float
+        self,
+        program: str,
+        host: asyncssh.SSHKey,
+        client: asyncssh.SSHKey,
+        log: Path,
+        lost_after: float,
+        temporary: str | None,
     ) -> None:
         self._program, self._host, self._client, self._log = program, host, client, log
-        self._lost_after = lost_after
+        self._lost_after, self._temporary = lost_after, temporary
 
     @classmethod
-    def make(cls, log: Path, lost_after: float) -> Self:
+    def make(cls, log: Path, lost_after: float, *, temporary: str | None = None) -> Self:
         """New keys. sshd's errors go to `log`; `lost_after` is how many seconds of silence we bear.
 
-        Raises HostError where no sshd is installed.
+        Programs keep temporary files in the directory `temporary`, by default in ours. Raises HostError where
+        no sshd is installed.
         """
         program = find_sshd()
         if program is None:
             hint = "install openssh-server, or set `via: nsenter`"
             raise HostError("no sshd is installed, so namespaces cannot be reached by SSH", hint=hint)
         host, client = (asyncssh.generate_private_key("ssh-ed25519") for _ in range(2))
-        return cls(program, host, client, log, lost_after)
+        return cls(program, host, client, log, lost_after, temporary)
 
     def node_setup(self) -> NodeSetup:
         """What a node has to become."""
@@ -84,7 +91,7 @@ class NamespaceSshd:
         variables = {
             "SY_HOST_KEY": self._host.export_private_key().decode(),
             "SY_AUTHORIZED": self._client.export_public_key().decode(),
-            "SY_CONFIG": "".join((_CONFIG, self._keepalive_line(), *_format_setenv())),
+            "SY_CONFIG": "".join((_CONFIG, self._keepalive_line(), *_format_setenv(self._temporary))),
             "SY_LOG": str(self._log.absolute()),
         }
         return NodeSetup(lines, tuple(variables.items()))
@@ -109,8 +116,9 @@ class NamespaceSshd:
         )
 
 
-def _format_setenv() -> Iterable[str]:
+def _format_setenv(temporary: str | None) -> Iterable[str]:
     # One line: sshd_config(5) takes the first SetEnv only.
     given = {name: os.environ.get(name, "") for name in _HANDED_ON}
+    given["TMPDIR"] = temporary or given["TMPDIR"]
     words = [f'"{name}={value}"' for name, value in given.items() if value and not set(value) & set('"\n\\')]
     yield f"SetEnv {' '.join(words)}\n" if words else ""

@@ -1,0 +1,105 @@
+"""The guests of a run, with all that they share: networks, an sshd's keys, a place for their disks."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import NamedTuple
+
+from steelyard.hosts.agent.agent import AgentTimeouts
+from steelyard.hosts.connect import connect_all
+from steelyard.hosts.lease import Lease
+from steelyard.hosts.token import Token
+from steelyard.transports.guests.guest import BootScript, Guest
+from steelyard.transports.guests.hosts import Ground, GuestHost, QemuGuestHost
+from steelyard.transports.guests.kind import DISK, GuestKind
+from steelyard.transports.guests.qemu import QemuGuest, open_qemu
+from steelyard.transports.guests.uml import UML
+from steelyard.transports.namespaces.network import BRIDGE, Namespaces, open_bridge
+from steelyard.transports.namespaces.sshd import NamespaceSshd
+from steelyard.transports.ssh.transport import SshTransport
+
+CONNECT_WITHIN = 60.0  # seconds; a guest's key exchange takes its time on a busy machine
+_CONTROL = "control0"
+_CLASSES: dict[str, tuple[type[GuestHost], type[Guest]]] = {
+    "uml": (GuestHost, Guest),
+    "qemu": (QemuGuestHost, QemuGuest),
+}
+
+
+class GuestSizes(NamedTuple):
+    """Of each guest: bytes of memory and of its disk, and seconds of silence after which it is lost."""
+
+    memory: int
+    disk: int
+    lost_after: float
+
+
+class _Common(NamedTuple):
+    """What all guests of a run share; `disks` is the directory of their disks, and of saved states."""
+
+    kind: GuestKind
+    lease: Lease
+    wiring: Namespaces
+    control: IPv4Network
+    sshd: NamespaceSshd
+    token: Token
+    log: Path
+    disks: Path
+    sizes: GuestSizes
+
+
+@asynccontextmanager
+async def open_guests(
+    lease: Lease, kind: str, count: int, token: Token, log: Path, sizes: GuestSizes
+) -> AsyncIterator[tuple[GuestHost, ...]]:
+    """So many guests of a kind, `uml` or `qemu`, booted and reached. Raises HostError."""
+    disks = log.absolute().with_name(f"disks-{secrets.token_hex(4)}")
+    await lease.make_scratch(disks)
+    async with Namespaces.open(lease) as wiring, open_bridge(wiring.hub, _CONTROL) as control:
+        made = await open_qemu(lease, wiring.hub, control, _CONTROL, disks) if kind == "qemu" else UML
+        sshd = NamespaceSshd.make(log, sizes.lost_after, temporary=str(DISK / "tmp"))
+        common = _Common(made, lease, wiring, control, sshd, token, log, disks, sizes)
+        names = wiring.list_hosts(count)
+        hosts = [_make_host(common, *_CLASSES[kind], number, names) for number in range(1, count + 1)]
+        async with connect_all(hosts) as reached:
+            yield reached
+
+
+def _make_host(
+    common: _Common, made: type[GuestHost], guest: type[Guest], number: int, names: str
+) -> GuestHost:
+    """The guest of a number, not yet booted; `names` is what /etc/hosts says in it."""
+    name, networks = f"n{number}", (common.wiring.network, common.control)
+    address, door = (str(network[number]) for network in networks)
+    way = SshTransport(name, common.sshd.login(door, CONNECT_WITHIN), address=address)
+    host = made(
+        way,
+        common.token,
+        common.log,
+        shares_files=True,
+        scratch=DISK,
+        pace=AgentTimeouts.for_silence(common.sizes.lost_after),
+    )
+    host.wiring, host.lease, host.below, host.way = common.wiring, common.lease, Ground(common.lease), way
+    console = common.log.with_name(f"{name}.console")
+    host.guest = guest(common.lease, name, common.wiring.hub, _boot_script(common, number, names), console)
+    host.facts = {"guest": common.kind.name, **host.describe_cable()}
+    return host
+
+
+def _boot_script(common: _Common, number: int, names: str) -> BootScript:
+    network, control, sizes = common.wiring.network, common.control, common.sizes
+    name, (address, door) = (
+        f"n{number}",
+        (f"{each[number]}/{each.prefixlen}" for each in (network, control)),
+    )
+    hardware = ":".join(f"{byte:02x}" for byte in network[number].packed)  # no other run has this address
+    words = (name, address, door, BRIDGE, _CONTROL, str(sizes.memory), hardware, str(sizes.disk))
+    setup = common.sshd.node_setup()
+    given = {"SY_INIT": common.kind.init_script(), "SY_BECOME": setup.lines, "SY_HOSTS": names}
+    variables = {**common.kind.variables, **given, **dict(setup.variables)}
+    return BootScript(common.kind.boot_script(), words, variables, common.disks / name)
