@@ -177,7 +177,7 @@ class QemuGuestHost(GuestHost):
     async def restore_host(self) -> None:
         """Have it go on; see `HostCheckpointable`.
 
-        Its clock stood still, and is set as soon as its agent hears us again: up to some seconds later, as our
+        Its clock stood still, and is set as soon as its agent hears us: up to some seconds later, as our
         connection repeats ever more seldom what nobody acknowledges.
         """
         if not self.guest.saved:
