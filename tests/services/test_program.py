@@ -153,8 +153,8 @@ def test_one_that_listens_at_every_address_is_told_of(serving):
     [
         ({"script": "echo no config >&2; exit 3"}, r"ended with code 3 before it was ready; .*no config"),
         (
-            {"script": f"echo begins; {SLEEP}", "ready": {"within": "300ms"}},
-            r"not ready within 0.3 s, waiting for something to listen on 127.0.0.1:\d+; its log ends: begins",
+            {"script": f"echo begins; {SLEEP}", "ready": {"within": "5s"}},
+            r"not ready within 5 s, waiting for something to listen on 127.0.0.1:\d+; its log ends: begins",
         ),
         (
             {"script": f"echo begins; {SLEEP}", "ready": {"line": "^listens", "within": "300ms"}},
@@ -163,7 +163,7 @@ def test_one_that_listens_at_every_address_is_told_of(serving):
         (
             {
                 "run": ["python3", "-m", "http.server", "--bind", "127.0.0.1", "${port}"],
-                "ready": {"url": "/no-such-file", "within": "3s"},
+                "ready": {"url": "/no-such-file", "within": "10s"},
             },
             r"waiting for http://127.0.0.1:\d+/no-such-file to answer with 2xx or 3xx; .* 404 ",
         ),
