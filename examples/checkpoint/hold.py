@@ -74,7 +74,6 @@ def verify(megabytes: int, seconds: float) -> None:
             return stream.readline().decode().strip()
 
         ask(f"hold {len(content)}", content)
-        print("held", flush=True)
         longest, steps, end = 0.0, 0, time.monotonic() + seconds
         while (began := time.monotonic()) < end:
             steps += 1
