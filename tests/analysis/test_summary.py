@@ -179,6 +179,30 @@ def test_a_quantile_of_too_few_samples_is_no_figure_and_says_so(build):
     assert one.reason == "wait_p99 needs 100 samples; 6 trials had 31 to 36"
 
 
+def test_a_quantile_that_no_cell_has_samples_for_takes_no_column_unless_it_is_asked_for(build):
+    run = {
+        "parameters": {"a": [1, 2]},
+        "metrics": latency_metrics("wait", "time"),
+        "short": lambda repetition: {"wait_p99": 37},
+    }
+
+    def columns(figures, **more):
+        summary = summarise_run(build(**run, figures=figures, **more))
+        return [metric.name for metric in summary.list_columns(summary.primary)]
+
+    assert columns(lambda *_: {"wait_p50": 0.1}) == ["wait_p50"]
+    asked = ["wait_p99.median <= 1 s"]
+    assert columns(lambda *_: {"wait_p50": 0.1}, require=asked) == ["wait_p99", "wait_p50"]
+
+
+def test_a_quantile_that_is_all_there_is_keeps_its_column(build):
+    record = build(
+        parameters={"a": [1]}, metrics=[P99], figures=lambda *_: {}, short=lambda _: {"wait_p99": 37}
+    )
+    summary = summarise_run(record)
+    assert list(summary.list_columns(summary.primary)) == [P99]
+
+
 def test_trials_with_enough_samples_do_not_hide_those_without(build):
     record = build(
         parameters={"a": [1]},

@@ -117,6 +117,19 @@ def test_both_engines_are_in_one_report(bench: Bench) -> None:
     assert not bench.leases()
 
 
+@pytest.mark.full
+def test_the_example_compares_both_engines(bench: Bench) -> None:
+    file = Path(__file__).parents[2] / "examples" / "jobs.yaml"
+    done = bench.steelyard("run", str(file), "--repeat", "1", "--undecided", "pass")
+    assert done.returncode == 0, done.stdout + done.stderr
+    record = bench.record()
+    assert {result.status for result in record.results} == {"ok"}
+    page = (record.folder.path / "derived" / "report.html").read_text()
+    assert "engine=hyperqueue" in page
+    assert "queue_wait_time_p99" not in done.stdout.partition("queue_wait_time_p99 needs")[0]
+    assert not bench.queued()
+
+
 def test_a_running_job_is_asked_for_beside_others(bench: Bench) -> None:
     done = bench.steelyard("run", bench.file("do: status, jobs: 5, processes: 2, queries: 4"))
     assert done.returncode == 0, done.stdout + done.stderr

@@ -281,6 +281,7 @@ def test_quantiles_of_too_few_samples_are_told(build):
     )
     text = "\n".join(lines(record))
     assert "wait_p99 needs 100 samples; 6 trials had 37: make trials run longer." in text
+    assert "wait_p99  median" not in text, "a column of nothing"
     assert "wait_p999 needs" not in text, "no table leads with it"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -69,6 +69,7 @@ class RunSummary:
     `metrics` are the scalars, the most important first. The first of them are `primary`, worth a column, and
     the first of these `leading`, worth a sentence. `has_selected_metrics` says that a reader picked them.
     `sequential` is a sentence when a stop rule decided the number of repetitions, and empty otherwise.
+    `unsampled` are quantiles that nobody asked for and no cell has observations enough of.
     `overhead` is None where it was not recorded.
     """
 
@@ -82,13 +83,19 @@ class RunSummary:
     overhead: Overhead | None = None
     leading: tuple[Metric, ...] = ()
     has_selected_metrics: bool = False
+    unsampled: frozenset[str] = frozenset()
 
     def filter_metrics(self, patterns: Sequence[str]) -> RunSummary:
         """The same with the metrics of these names alone, if there are any. Raises UnknownName."""
         if not patterns:
             return self
         metrics = tuple(select_metrics(self.metrics, patterns))
-        return replace(self, metrics=metrics, primary=metrics, leading=metrics, has_selected_metrics=True)
+        chosen = replace(self, metrics=metrics, primary=metrics, leading=metrics, unsampled=frozenset())
+        return replace(chosen, has_selected_metrics=True)
+
+    def list_columns(self, metrics: Sequence[Metric]) -> Sequence[Metric]:
+        """Those of them that a table has columns for; all, where it would have none."""
+        return [metric for metric in metrics if metric.name not in self.unsampled] or metrics
 
     def list_other_metrics(self, mentioned: Collection[Metric]) -> list[str]:
         """The names of all other metrics that have a figure in some cell."""
@@ -143,20 +150,31 @@ def _summarise(record: RunRecord, outliers: Policy | None) -> RunSummary:
     trials_by_cell: dict[str, list[TrialRecord]] = {}
     for trial in record.trials:
         trials_by_cell.setdefault(trial.result.trial.cell.key, []).append(trial)
+    cells = tuple(
+        _mark_stopped(_summarise_cell(cell, trials_by_cell.get(cell.key, []), metrics, policy), design)
+        for cell in record.cells
+    )
     return RunSummary(
         run=record.id,
         title=str(design.get("experiment", "")),
         outliers=policy,
         metrics=metrics,
         primary=tuple(select_primary(record.metrics.values(), asked)),
-        cells=tuple(
-            _mark_stopped(_summarise_cell(cell, trials_by_cell.get(cell.key, []), metrics, policy), design)
-            for cell in record.cells
-        ),
+        cells=cells,
+        unsampled=frozenset(_find_unsampled(metrics, cells)).difference(asked),
         sequential=_describe_stop_rule(design.get("repeat") or {}),
         overhead=sum_overhead(record.journal),
         leading=tuple(select_leading(record.metrics.values(), asked)),
     )
+
+
+def _find_unsampled(metrics: Sequence[Metric], cells: Sequence[CellSummary]) -> Iterator[str]:
+    """The quantiles that no cell has a figure of, and some cell too few observations."""
+    for metric in metrics:
+        measured = [cell.metrics[metric.name] for cell in cells]
+        has_figures = any(one.shown_summary or one.marked_median is not None for one in measured)
+        if not has_figures and any(one.short_sample_counts for one in measured):
+            yield metric.name
 
 
 def _summarise_cell(

@@ -71,7 +71,8 @@ def table_lines(
     drawn = bool(columns) and len(figures) > 1
     beside = width(_names(cells)[0]) + max(map(width, marks), default=0) + 3 * len(GAP) + 4
     beside += WIDTH + len(GAP) if drawn else 0
-    fitting = _split_metrics(cells, summary.primary, columns - beside if columns else sys.maxsize)
+    columned = summary.list_columns(summary.primary)
+    fitting = _split_metrics(cells, columned, columns - beside if columns else sys.maxsize)
     shown = fitting if summary.has_selected_metrics else fitting[:1]
     tables = [line for part in shown for line in _table(cells, part, marks, both=both, drawn=drawn)]
     return [*tables, *_footnotes(summary, cells, [metric for part in shown for metric in part])]

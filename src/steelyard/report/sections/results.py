@@ -61,10 +61,11 @@ class ResultTables(NamedTuple):
 def results(summary: RunSummary) -> ResultTables:
     """All cells of the design in order, up to 1000."""
     cells = summary.cells[:MOST_ROWS]
-    lines = [_line(cell, summary.metrics) for cell in cells]
+    columns = list(summary.list_columns(summary.metrics))
+    lines = [_line(cell, columns) for cell in cells]
     statistics = [_statistics(summary, metric) for metric in summary.metrics]
     known = [table for table in statistics if table.rows]
-    return ResultTables(list(summary.metrics), lines, known, len(summary.cells) - len(cells))
+    return ResultTables(columns, lines, known, len(summary.cells) - len(cells))
 
 
 def _line(cell: CellSummary, metrics: Sequence[Metric]) -> Line:
