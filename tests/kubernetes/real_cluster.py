@@ -45,14 +45,14 @@ class RealCluster:
         with self._opener.open(request) as answer:
             return json.load(answer)
 
-    def labelled(self) -> list[str]:
+    def labelled(self, label: str = LABEL) -> list[str]:
         """The objects of every kind that can be listed which bear our label."""
         groups = [version for group in self.ask("GET", "/apis")["groups"] for version in group["versions"]]
         found = []
         for root in ("/api/v1", *(f"/apis/{version['groupVersion']}" for version in groups)):
             kinds = [each for each in self.ask("GET", root)["resources"] if "list" in each["verbs"]]
             for kind in kinds:
-                listed = self.ask("GET", f"{root}/{kind['name']}?labelSelector={LABEL}")
+                listed = self.ask("GET", f"{root}/{kind['name']}?labelSelector={label}")
                 found += [f"{kind['name']}/{each['metadata']['name']}" for each in listed.get("items") or ()]
         return found
 

@@ -1,8 +1,9 @@
 """A stand-in for a Kubernetes cluster: its API server, and what acts behind it, for as long as a test lasts.
 
 It speaks HTTP and exec streams (v5.channel.k8s.io) as the real one does, keeps objects, fills the places of
-indexed Jobs with pods, and ends them. A pod is a local process, its command; an exec is one beside it. Both
-see this machine's files and processes. When a pod ends, all that was started in it ends, as it does there.
+indexed Jobs with pods, runs the pods of other Jobs once, and ends them. A pod is a local process, its
+command; an exec is one beside it. Both see this machine's files and processes. When a pod ends, all that was
+started in it ends, as it does there.
 """
 
 from __future__ import annotations
@@ -157,8 +158,8 @@ class KubeCluster:
         app.add_routes(
             [
                 web.post(f"/apis/batch/v1{space}/jobs", self._create_job),
-                web.get(f"/apis/batch/v1{space}/jobs", self._list(lambda: self.jobs)),
-                web.get(f"/apis/batch/v1{space}/jobs/{{name}}", self._get(lambda: self.jobs)),
+                web.get(f"/apis/batch/v1{space}/jobs", self._list(self._job_documents)),
+                web.get(f"/apis/batch/v1{space}/jobs/{{name}}", self._get(self._job_documents)),
                 web.delete(f"/apis/batch/v1{space}/jobs/{{name}}", self._delete_job),
                 web.post(f"/api/v1{space}/pods", self._try_pod),
                 web.get(f"/api/v1{space}/pods", self._list(self._pod_documents)),
@@ -233,6 +234,13 @@ class KubeCluster:
     def _pod_documents(self) -> Objects:
         return {name: pod.document for name, pod in self.pods.items()}
 
+    def _job_documents(self) -> Objects:
+        for name, job in self.jobs.items():
+            phases = [each["status"]["phase"] for each in self._documents_of(name)]
+            job["status"] |= {"ready": phases.count("Running")}
+            job["status"] |= {"active": phases.count("Running") + phases.count("Pending")}
+        return self.jobs
+
     async def _patch_node(self, request: web.Request) -> web.Response:
         node, change = self.nodes[request.match_info["name"]], await request.json()
         for key, value in change["metadata"].items():
@@ -259,6 +267,9 @@ class KubeCluster:
 
     async def _create_job(self, request: web.Request) -> web.Response:
         document = await request.json()
+        if begin := document["metadata"].get("generateName"):
+            document["metadata"]["name"] = begin + secrets.token_hex(3)
+        document["spec"].setdefault("completions", 1)
         name = document["metadata"]["name"]
         if name in self.jobs:
             return self._refuse(409, f'jobs.batch "{name}" already exists', "AlreadyExists")
@@ -435,15 +446,20 @@ class KubeCluster:
         if job is None:
             return
         ends = [each["status"]["phase"] for each in self._documents_of(name)]
-        if pod.document["status"]["phase"] == "Failed":
+        if pod.document["status"]["phase"] == "Failed" and not job["spec"]["backoffLimit"]:
+            self._finish_job(name, "Failed", "BackoffLimitExceeded")
+        elif pod.document["status"]["phase"] == "Failed":
             self._loop.call_later(
                 self._count_failure(pod, job), lambda: self._fill(name) if name in self.jobs else None
             )
         elif ends.count("Succeeded") == job["spec"]["completions"]:
-            job["status"]["conditions"] = [{"type": "Complete", "status": "True"}]
-            said = self.behaviour.time_to_live
-            ttl = job["spec"]["ttlSecondsAfterFinished"] if said is None else said
-            self._loop.call_later(ttl, self._end_job, name)
+            self._finish_job(name, "Complete", "CompletionsReached")
+
+    def _finish_job(self, name: str, how: str, reason: str) -> None:
+        job, said = self.jobs[name], self.behaviour.time_to_live
+        job["status"]["conditions"] = [{"type": how, "status": "True", "reason": reason}]
+        ttl = job["spec"]["ttlSecondsAfterFinished"] if said is None else said
+        self._loop.call_later(ttl, self._end_job, name)
 
     @staticmethod
     def _count_failure(pod: StandInPod, job: dict[str, Any]) -> float:

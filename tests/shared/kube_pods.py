@@ -18,6 +18,7 @@ from aiohttp import WSMsgType, web
 
 from steelyard.hosts.minder.processes import find_variable, list_pids, read_environment
 
+MESSAGE, MOST_BYTES = "/dev/termination-log", 4096
 _MARK, _OWN = "STAND_IN_POD", frozenset({"HOME", "TMPDIR"})
 
 
@@ -42,6 +43,11 @@ class StandInPod:
         self.streams: list[web.WebSocketResponse] = []
 
     @property
+    def _message(self) -> Path:
+        """Its termination message, for which each pod has a file of its own at the same place."""
+        return Path(self._surroundings["STAND_IN_CLOSED"]).with_name(self.document["metadata"]["uid"])
+
+    @property
     def environment(self) -> dict[str, str]:
         container = self.document["spec"]["containers"][0]
         given = {each["name"]: each["value"] for each in container.get("env", ())}
@@ -56,8 +62,9 @@ class StandInPod:
             Path(mount["mountPath"]).mkdir(parents=True, exist_ok=True, mode=0o777)
             Path(mount["mountPath"]).chmod(0o777)  # as the kubelet makes an emptyDir
         try:
+            words = (_expand(word).replace(MESSAGE, str(self._message)) for word in container["command"])
             self.main = await asyncio.create_subprocess_exec(
-                *map(_expand, container["command"]),
+                *words,
                 env=self.environment,
                 start_new_session=True,
             )
@@ -66,6 +73,9 @@ class StandInPod:
             return
         self._set("Running", {"running": {"startedAt": now()}})
         self._ending = asyncio.create_task(self._await_end(self.main))
+        if seconds := self.document["spec"].get("activeDeadlineSeconds"):
+            late = {"exitCode": 143, "reason": "Error"}
+            asyncio.get_running_loop().call_later(seconds, self.finish, late, "DeadlineExceeded")
 
     async def _await_end(self, main: Process) -> None:
         code = await main.wait()
@@ -84,6 +94,9 @@ class StandInPod:
                     os.kill(pid, signal.SIGKILL)
         for name in _OWN & {each["name"] for each in self.document["spec"]["containers"][0].get("env", ())}:
             shutil.rmtree(self.environment[name], ignore_errors=True)  # the volume goes with its pod
+        if self._message.exists():
+            terminated["message"] = self._message.read_text()[:MOST_BYTES]
+            self._message.unlink()
         self._set("Failed" if terminated["exitCode"] or reason else "Succeeded", {"terminated": terminated})
         if reason:
             self.document["status"]["reason"] = reason

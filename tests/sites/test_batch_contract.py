@@ -320,7 +320,7 @@ async def test_an_engine_queues_a_job(bench: Any) -> None:
         return
     engine, file = bench.new(time=Duration(600)).engine(), bench.place / "job STAND-IN.sh"
     words = ("sh", "-c", 'echo "$PWD $0" >"$1.new" && mv "$1.new" "$1"', "it's", str(bench.place / "said"))
-    submission = engine.submit(EngineJob("engines", words, 60.0, PurePosixPath(file)))
+    submission = engine.submit(EngineJob("engines", "0.0", words, 60.0, 60.0, PurePosixPath(file)))
     if submission.script:
         file.write_text(submission.script)
         file.chmod(0o700)
@@ -332,6 +332,7 @@ async def test_an_engine_queues_a_job(bench: Any) -> None:
     assert job.state is JobState.DONE, job
     assert (bench.place / "said").read_text() == "/ it's\n"
     assert engine.programs
+    assert engine.list_stamps("engines") is None
 
 
 @awaited

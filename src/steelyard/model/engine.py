@@ -12,15 +12,20 @@ from steelyard.model.command import Command
 
 @dataclass(frozen=True, slots=True)
 class EngineJob:
-    """A job for an engine: `words` are run on one host, for `seconds` at most; `name` is what it is called.
+    """A job for an engine: `words` are run on one host, for `seconds` at most, once it has waited for `waits`
+    at most, where an engine bounds that. `name` is what it and others are called, `key` which it is.
 
     It begins in `/`, and what it prints is lost: an engine that finds the directory of a run gone may make it
-    anew, which nobody would remove. Its script lies in `file`, for engines that take no other.
+    anew, which nobody would remove. Its script lies in `file`, for engines that take no other. Where hosts of
+    an engine see no file of ours, it begins in a directory of its own, and what it prints is told by
+    `Engine.list_stamps`.
     """
 
     name: str
+    key: str
     words: tuple[str, ...]
     seconds: float
+    waits: float
     file: PurePosixPath
 
 
@@ -61,7 +66,16 @@ class Engine(Protocol):
         """Tell how jobs stand."""
 
     def list_unfinished(self, name: str) -> Command:
-        """Print the ids of the user's jobs of this name that are not over, a line each."""
+        """Print the ids of the user's jobs of this name that are left, a line each: those that are not over,
+        and those that an engine keeps after their end until they are cancelled.
+        """
+
+    def list_stamps(self, name: str) -> Command | None:
+        """Print how each of the user's jobs of this name stands, a JSON object a line: `job`, its key;
+        `stands`, which is `waits`, `runs` or `over`; `why`, what keeps it waiting or ended it against its
+        will; `stamps`, what it has printed, which is complete when it is over. None where the engine's hosts
+        see the files of the host that submits, in which jobs then leave their stamps.
+        """
 
     def cancel(self, identity: str) -> Command:
         """End a job, whatever its state."""

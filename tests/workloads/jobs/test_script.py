@@ -97,7 +97,7 @@ def test_all_of_it_ends_when(start, how):
 
 
 def test_its_watch_ends_with_it_although_it_was_not_told(start, monkeypatch):
-    monkeypatch.setattr(script, "_SCRIPT", script._SCRIPT.replace("kill $watch\n", ""))
+    monkeypatch.setattr(script, "_KEEP", script._KEEP.replace("kill $watch\n", ""))
     job, scratch = start(stamp_program(("true",)))
     assert job.wait() == 0
     assert until(lambda: not find_running(str(scratch)))

@@ -11,15 +11,13 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from steelyard.transports.kubernetes.pods import CONTAINER
+from steelyard.provision.kubernetes.restricted import build_container, build_pod
 
 LABEL = "steelyard/lease"
 """Everything that was asked for bears it: by its value whatever is left of a lease is found again."""
 TIME_TO_LIVE = 60
 """Seconds after its end for which a Job stays, so that somebody may look at it."""
 SLICES = 10
-_ACCOUNT = 1000
-_VOLUME = "scratch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,43 +126,19 @@ def build_first_pod(job: Mapping[str, Any], uid: str) -> dict[str, Any]:
 
 
 def _build_pod(order: PodOrder, group: PodGroup, lease: str) -> dict[str, Any]:
-    """A pod that keeps the Pod Security Standard `restricted`, and has no token of the cluster's."""
-    pod: dict[str, Any] = {
-        "restartPolicy": "Never",
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": 5,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _ACCOUNT,
-            "runAsGroup": _ACCOUNT,
-            "fsGroup": _ACCOUNT,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-        "containers": [_build_container(order, group)],
-        "volumes": [{"name": _VOLUME, **_build_volume(order.scratch, lease)}],
-    }
+    """A pod whose process 1 watches over its lease."""
+    mount, seconds = order.scratch.mount, math.ceil(order.lease / SLICES)
+    first = math.ceil((order.begin_within + order.lease) / seconds)
+    watch = Path(__file__).with_name("watcher.sh").read_text("utf-8")
+    words = ("sh", "-c", watch, "sh", mount, *map(str, (first, SLICES, seconds)))
+    variables = {"HOME": f"{mount}/home", "TMPDIR": f"{mount}/tmp"}  # noqa: S108 - a place of its own
+    container = build_container(group.image, words, group.requests, mount, variables)
+    pod = build_pod(container, _build_volume(order.scratch, lease))
     if order.one_per_node:
         ours = {"matchLabels": {LABEL: lease}}
         apart = [{"labelSelector": ours, "topologyKey": "kubernetes.io/hostname"}]
         pod["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": apart}}
     return pod
-
-
-def _build_container(order: PodOrder, group: PodGroup) -> dict[str, Any]:
-    mount, seconds = order.scratch.mount, math.ceil(order.lease / SLICES)
-    first = math.ceil((order.begin_within + order.lease) / seconds)
-    script = Path(__file__).with_name("watcher.sh").read_text("utf-8")
-    watch = script.replace("$", "$$")  # Kubernetes itself replaces $(NAME), and takes $$ for $
-    return {
-        "name": CONTAINER,
-        "image": group.image,
-        "command": ["sh", "-c", watch, "sh", mount, *map(str, (first, SLICES, seconds))],
-        "env": [{"name": "HOME", "value": f"{mount}/home"}, {"name": "TMPDIR", "value": f"{mount}/tmp"}],  # noqa: S108 - a place of its own
-        "resources": {"requests": dict(group.requests), "limits": dict(group.requests)},
-        "volumeMounts": [{"name": _VOLUME, "mountPath": mount}],
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
-    }
 
 
 def _build_volume(scratch: ScratchVolume, lease: str) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from typing import Literal
 
 from steelyard.plugin import HostError, UsageError
 from steelyard.plugin.host import Host
-from steelyard.plugin.site import Capability, Restriction, Site
+from steelyard.plugin.site import Capability, Engine, Restriction, Site
 from steelyard.plugin.transport import Token
+from steelyard.sites.kubernetes.engine import KubernetesEngine
 from steelyard.sites.kubernetes.options import ALL, KubernetesOptions
 from steelyard.transports.kubernetes.kubeconfig import read_access
 
@@ -72,6 +73,11 @@ class Kubernetes(Site[KubernetesOptions]):
     def find_restriction(self) -> Restriction | None:
         """Root in a pod may act on the node's kernel only where a template makes it privileged."""
         return None if self.options.may_be_privileged() else RESTRICTED
+
+    def engine(self) -> Engine:
+        """kubectl, with the options of this site that say which cluster, and its image for the jobs."""
+        group, mount = self.options.make_group("job"), self.options.scratch.mount
+        return KubernetesEngine(group, mount, self.options.list_kubectl_words())
 
     def warnings(self) -> tuple[str, ...]:
         """That anybody may answer as the API server, where the kubeconfig says so; roles that nobody has."""

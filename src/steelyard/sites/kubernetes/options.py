@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -124,7 +125,7 @@ class KubernetesOptions(SiteOptions):
         total = hosts or self.hosts or max(fixed + (ALL in roles.values()), 1)
         counts = {role: total - fixed if count == ALL else count for role, count in roles.items()}
         return PodOrder(
-            tuple(self._make_group(role, count) for role, count in counts.items() if count > 0),
+            tuple(self.make_group(role, count) for role, count in counts.items() if count > 0),
             ScratchVolume(self.scratch.mount, self.scratch.storage_class, self.scratch.size),
             one_per_node=self.spread == "node",
             lease=self.lease,
@@ -148,7 +149,14 @@ class KubernetesOptions(SiteOptions):
             needs=needs,
         )
 
-    def _make_group(self, role: str, count: int) -> PodGroup:
+    def list_kubectl_words(self) -> tuple[str, ...]:
+        """What tells kubectl which cluster is meant; it chooses as we do where nothing is said."""
+        file = str(Path(self.kubeconfig).expanduser()) if self.kubeconfig else None
+        chosen = {"kubeconfig": file, "context": self.context, "namespace": self.namespace}
+        return tuple(f"--{name}={value}" for name, value in chosen.items() if value)
+
+    def make_group(self, role: str, count: int = 1) -> PodGroup:
+        """The pods of a role, with what is different for it."""
         own = self.roles.get(role, RolePods())
         requests = self.requests if own.requests is None else own.requests
         return PodGroup(role, count, own.image or self.image, requests, (self.pod, own.pod))

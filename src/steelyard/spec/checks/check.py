@@ -26,6 +26,7 @@ from steelyard.spec.checks.collect import CollectChecker
 from steelyard.spec.checks.compare import against_faults, compare_faults, ratio_faults
 from steelyard.spec.checks.computed import computed_faults
 from steelyard.spec.checks.directory import directory_faults
+from steelyard.spec.checks.engines import engine_faults
 from steelyard.spec.checks.find import knee_metric_faults, repeat_faults, search_faults
 from steelyard.spec.checks.references import References, self_names
 from steelyard.spec.checks.services import ServiceChecker
@@ -302,6 +303,7 @@ class Checker:
         except SteelyardError as error:
             yield Fault(("engine",), "; ".join(filter(None, (error.message, error.hint))))
         else:
+            yield from engine_faults(workload, use, cell)
             if self.broken.isdisjoint({"roles", "services"}):
                 yield from directory_faults(workload, self.experiment)
 

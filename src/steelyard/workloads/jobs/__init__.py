@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,14 @@ from steelyard.plugin import (
 from steelyard.plugin.workload import Carrier, Engine, EngineJob, JobQueue, Workload
 from steelyard.workloads.jobs.options import JobsOptions
 from steelyard.workloads.jobs.output import parse_run, parse_status
-from steelyard.workloads.jobs.script import NAME, STAMPS, hold_program, stamp_program, write_script
+from steelyard.workloads.jobs.script import (
+    NAME,
+    STAMPS,
+    hold_program,
+    stamp_program,
+    write_lone_script,
+    write_script,
+)
 
 _DRIVER = Path(__file__).with_name("driver.py")
 _PYTHON = Tool("python3", apt="python3", dnf="python3")
@@ -57,9 +65,9 @@ class Jobs(Workload[JobsOptions]):
     clock is set when it boots.
 
     Jobs are submitted on the workload's host, so the engine's commands must be there. Its scratch must
-    lie where the engine's hosts see it. Jobs end with their trial. After a kill -9 of the controller,
-    those that run end within seconds, and those that wait when they start, or at once with `steelyard
-    clean`.
+    lie where the engine's hosts see it, but for a Kubernetes cluster, which tells the stamps of pods. Jobs
+    end with their trial. After a kill -9 of the controller, those that run end within seconds, and those
+    that wait when they start, or at once with `steelyard clean`; pods end at their `limit`.
     """
 
     Options = JobsOptions
@@ -93,11 +101,17 @@ class Jobs(Workload[JobsOptions]):
         """One, whose driver submits the jobs; a process of theirs is what it carries."""
         engine, name = self._engine, _name_jobs(place)
         options = self.options
-        program = options.program if options.do == "run" else hold_program(place.scratch)
+        program = options.program if options.do == "run" else self._hold(place, name)
         payload = stamp_program(program)
         load = partial(self._drive, place, name)
         queue = JobQueue(options.engine, name, engine.cancel_all(name), engine.list_unfinished(name))
         return (Phase(options.do, load(payload), carrier=Carrier(payload, load), queue=queue),)
+
+    def _hold(self, place: Place, name: str) -> tuple[str, ...]:
+        """What a job does that is there to be asked for: until it is told, or until it is ended."""
+        if self._engine.list_stamps(name):
+            return ("sleep", str(math.ceil(self.options.limit)))
+        return hold_program(place.scratch)
 
     def _drive(self, place: Place, name: str, process: Command) -> Command:
         """The driver for jobs whose processes are this command."""
@@ -106,17 +120,20 @@ class Jobs(Workload[JobsOptions]):
             "limit": float(self.options.limit),
             "start_within": float(self.options.start_within),
             "job": write_script(place.scratch, self.options.processes, process),
-            **self._describe_engine(place, name),
+            **self._describe_engine(place, name, process),
         }
         program = f"{_DRIVER.read_text()}\nmain({json.dumps(json.dumps(asked))})\n"
         words = ("python3", "-", self.options.engine, *process.argv)  # the driver reads none; people do
         return Command(words, cwd=place.scratch, stdin=program)
 
-    def _describe_engine(self, place: Place, name: str) -> dict[str, Any]:
-        engine = self._engine
-        words = ("sh", str(place.scratch / NAME), _KEY)
+    def _describe_engine(self, place: Place, name: str, process: Command) -> dict[str, Any]:
+        engine, options = self._engine, self.options
+        stamps = engine.list_stamps(name)
+        script = write_lone_script(options.processes, process)
+        words = ("sh", "-c", script, "sh", _KEY) if stamps else ("sh", str(place.scratch / NAME), _KEY)
         file = place.scratch / STAMPS / f"{_KEY}.sh"
-        submission = engine.submit(EngineJob(name, words, float(self.options.limit), file))
+        limits = float(options.limit), float(options.start_within)
+        submission = engine.submit(EngineJob(name, _KEY, words, *limits, file))
         dropped, kept = engine.variables
         return {
             "key": _KEY,
@@ -130,6 +147,7 @@ class Jobs(Workload[JobsOptions]):
             "cancel": engine.cancel(_ID).argv,
             "cancel_all": engine.cancel_all(name).argv,
             "list": engine.list_unfinished(name).argv,
+            "stamps": stamps.argv if stamps else None,
             "variables": [[*dropped, _OURS], kept],
         }
 

@@ -2,8 +2,9 @@
 
 It is fed to the Python of a host that has nothing of Steelyard, with a last line that calls `main` with the
 commands of the engine, and how an id is found in an answer. Jobs stamp their start and end themselves, into
-files; how often we look at these is in no figure. The engine is asked what has become of its jobs only when
-no stamp has come for a while, so that our questions do not slow it down.
+files or, where these are not seen from here, into what the engine tells of them; how often we look is in no
+figure. The engine is asked what has become of its jobs only when no stamp has come for a while, so that our
+questions do not slow it down.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 LOOK_EVERY = 0.02  # seconds between two looks at the stamps
+TOLD_EVERY = 0.5  # seconds between two questions for stamps, at least
+TOLD_SHARE = 10.0  # and so many times what such a question takes
 ASK_AFTER = 5.0  # seconds without a stamp until the engine is asked
 SHOWN_WITHIN = 40.0  # seconds until a file server shows a stamp
 GRACE = 90.0  # seconds beyond its limit in which an engine has ended a job
@@ -83,6 +86,11 @@ class EngineCommands:
         code, said, _ = self.call(self.asked["list"])
         return None if code else set(said.split())
 
+    def list_stamps(self) -> list[dict[str, str]]:
+        """How jobs stand whose stamps the engine tells; nothing where it does not answer."""
+        code, said, _ = self.call(self.asked["stamps"])
+        return [] if code else [json.loads(line) for line in said.splitlines()]
+
     def empty(self) -> set[str]:
         """Wait until it has none of ours, and end those that stay; those that are left."""
         deadline, pause, cancelled = time.monotonic() + EMPTY_WITHIN, 0.05, False
@@ -106,6 +114,8 @@ class OpenJobs:
         self.submitting: dict[Future[dict[str, Any]], str] = {}
         self.open: dict[str, dict[str, Any]] = {}
         self.started: set[str] = set()
+        self.why: dict[str, str] = {}  # what the engine says of those that wait
+        self.look_at = 0.0
         self.gone: dict[str, float] = {}  # since when the engine has them no more
         self.news = time.monotonic()
         self.failed, self.first_failure = 0, ""
@@ -139,15 +149,33 @@ class OpenJobs:
                 self.open[key] = told
 
     def take_stamps(self) -> None:
-        """Those that have started or ended, by their files."""
-        names = {entry.name for entry in os.scandir("stamps")}
-        begun = {key for key in self.open if key + ".began" in names}
-        if begun - self.started:
+        """Those that have started or ended, by their files or as the engine tells."""
+        began = time.monotonic()
+        if began < self.look_at or not self.open:
+            return
+        begun, over = self.find_told() if self.asked["stamps"] else self.find_files()
+        if self.asked["stamps"]:
+            took = time.monotonic() - began
+            self.look_at = began + took + max(TOLD_EVERY, TOLD_SHARE * took)
+        if over or begun - self.started:
             self.started |= begun
             self.news = time.monotonic()
-        for key in [key for key in self.open if key in names]:
-            self.news = time.monotonic()
-            self.end({**self.open.pop(key), **read_stamps(key)})
+        for key, facts in over.items():
+            self.end({**self.open.pop(key), **facts})
+
+    def find_files(self) -> tuple[set[str], dict[str, dict[str, Any]]]:
+        """Which of the open ones have left a stamp of their start, and what those say that are over."""
+        names = {entry.name for entry in os.scandir("stamps")}
+        begun = {key for key in self.open if key + ".began" in names}
+        return begun, {key: read_file(key) for key in self.open if key in names}
+
+    def find_told(self) -> tuple[set[str], dict[str, dict[str, Any]]]:
+        """The same, as the engine tells."""
+        told = {each["job"]: each for each in self.engine.list_stamps() if each["job"] in self.open}
+        ended = {key: each for key, each in told.items() if each["stands"] == "over"}
+        over = {key: read_told(each, self.why.get(key, "")) for key, each in ended.items()}
+        self.why.update((key, each["why"]) for key, each in told.items())
+        return {key for key, each in told.items() if each["stands"] != "waits"}, over
 
     def judge_times(self) -> None:
         """Give up those that do not start, and those that no limit ends."""
@@ -155,7 +183,8 @@ class OpenJobs:
         for key in list(self.open):
             since = now - self.open[key]["confirmed"]
             if key not in self.started and since > self.asked["start_within"]:
-                self.give_up(key, f"did not start within {self.asked['start_within']:g} s")
+                why = f" ({self.why[key]})" if self.why.get(key) else ""
+                self.give_up(key, f"did not start within {self.asked['start_within']:g} s{why}")
             elif since > self.asked["start_within"] + self.asked["limit"] + GRACE:
                 self.give_up(key, f"was not ended at its limit of {self.asked['limit']:g} s")
 
@@ -197,15 +226,33 @@ def write_program(path: str, text: str) -> None:
         file.write(text)
 
 
-def read_stamps(key: str) -> dict[str, Any]:
+def read_file(key: str) -> dict[str, Any]:
     """What a job has said of itself."""
     with open(f"stamps/{key}", errors="replace") as file:
-        lines = [line.split() for line in file]
-    told = {words[0]: words[1:] for words in lines if words and words[0] != "process"}
-    processes = [words[1:] for words in lines if words and words[0] == "process"]
-    code = int(told["ended"][1])
+        return read_stamps(file.read().splitlines())
+
+
+def read_told(told: dict[str, str], before: str) -> dict[str, Any]:
+    """What the engine tells of a job that is over; one that it ended may have had no time for all stamps.
+
+    `before` is what kept it waiting.
+    """
+    why = ": ".join(filter(None, ("was ended by the engine", told["why"], before)))
+    try:
+        facts = read_stamps(told["stamps"].split(";"))
+    except LookupError:
+        return {"failure": why}
+    return {**facts, "failure": why} if told["why"] else facts
+
+
+def read_stamps(lines: list[str]) -> dict[str, Any]:
+    """The facts in a job's stamps. Raises LookupError where some are missing."""
+    words = [line.split() for line in lines if line.strip()]
+    told = {each[0]: each[1:] for each in words if each[0] != "process"}
+    processes = [each[1:] for each in words if each[0] == "process"]
+    code = told["ended"][1]
     facts = {"began": told["began"][0], "ended": told["ended"][0], "host": told["host"][0]}
-    failure = {"failure": f"ended with code {code}"} if code else {}
+    failure = {} if code == "0" else {"failure": f"ended with code {code}"}
     return {**facts, "processes": processes, **failure}
 
 
@@ -213,7 +260,7 @@ def ask_for_status(jobs: OpenJobs) -> None:
     """Submit a job, wait until all of it runs, submit the others, and ask for the first, time and again."""
     asked = jobs.asked
     jobs.submit(0, 0)
-    while not all_run("0.0", asked["processes"]):
+    while not all_run(jobs, "0.0"):
         jobs.take_submitted()
         jobs.take_stamps()
         jobs.judge_times()
@@ -233,16 +280,24 @@ def ask_for_status(jobs: OpenJobs) -> None:
         if code:
             sys.exit(f"the engine does not tell how job {identity} stands: {shorten(wrong or said)}")
         say({"query": seconds})
-    if os.path.exists("stamps/0.0"):
+    if is_over(jobs, "0.0"):
         sys.exit(f"job {identity} ended before it had been asked for {asked['queries']} times: raise `limit`")
     say({"id": identity, "said": said[:4000]})
     os.remove("hold")
 
 
-def all_run(key: str, processes: int) -> bool:
-    """Whether all processes of a job have stamped their start."""
-    files = (f"stamps/{key}.{number}" for number in range(processes))
+def all_run(jobs: OpenJobs, key: str) -> bool:
+    """Whether all processes of a job have stamped their start; where the engine tells, whether it runs."""
+    if jobs.asked["stamps"]:
+        return key in jobs.started
+    files = (f"stamps/{key}.{number}" for number in range(jobs.asked["processes"]))
     return all(os.path.exists(file) and os.path.getsize(file) for file in files)
+
+
+def is_over(jobs: OpenJobs, key: str) -> bool:
+    """Whether a job that is open has ended meanwhile."""
+    _, over = jobs.find_told() if jobs.asked["stamps"] else jobs.find_files()
+    return key in over
 
 
 def measure_stamp() -> float:

@@ -18,7 +18,7 @@ class JobsOptions(WorkloadOptions):
     engine: str = Field(
         min_length=1,
         description="The batch engine, as `--site` calls it: slurm, hyperqueue, or an entry of sites.yaml "
-        "with its queue, account and options.",
+        "with its queue, account and options, or with the image of a Kubernetes cluster's pods.",
     )
     do: Literal["run", "status"] = Field(
         "run",
@@ -41,7 +41,8 @@ class JobsOptions(WorkloadOptions):
     )
     queries: int = Field(20, ge=1, le=100_000, description="With `do: status`, how often to ask in a row.")
     directory: ScratchOrAbsolute = Field(
-        "scratch", description="Where jobs leave their stamps: the hosts of the engine must see it, too."
+        "scratch",
+        description="Where jobs leave their stamps: the hosts of the engine must see it, too, but for pods.",
     )
 
     @model_validator(mode="after")

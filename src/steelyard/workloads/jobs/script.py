@@ -21,14 +21,11 @@ _HELD = 'while [ -e "$0" ]; do sleep 0.5; done'
 # by renaming. A job whose run has ended finds no directory, and ends. An engine warns of the limit by USR1.
 # The watch begins before any trap is set, since a shell that was just forked loses signals that its parent
 # traps; it ends with the job all the same, and never signals what has got the job's pid later.
-_SCRIPT = """\
+_SHARED = """\
 cd {directory} && [ -d stamps ] || exit 0
 began=$(date +%s.%N)
 file=stamps/$1
 echo "$began" >"$file.began"
-program() {{
-    {program}
-}}
 born() {{ cut -d ' ' -f 22 /proc/$$/stat; }}
 since=$(born)
 (
@@ -37,6 +34,15 @@ since=$(born)
     [ -e "$file" ] || [ "$(born)" != "$since" ] || kill -TERM $$
 ) >/dev/null 2>&1 &
 watch=$!
+"""
+_ALONE = """\
+began=$(date +%s.%N)
+file=$1 watch=
+"""
+_PROCESSES = """\
+program() {{
+    {program}
+}}
 pids=
 trap : USR1
 trap 'kill $pids $watch 2>/dev/null; exit 143' TERM
@@ -52,14 +58,27 @@ for pid in $pids; do
     [ $one -eq 0 ] || code=$one
 done
 ended=$(date +%s.%N)
-kill $watch
-{{
+report() {{
     echo "began $began"; echo "host $(uname -n)"
     i=0
     while [ $i -lt {processes} ]; do echo "process $(tr '\\n' ' ' <"$file.$i")"; i=$((i + 1)); done
     echo "ended $ended $code"
-}} >"$file.new"
+}}
+"""
+_KEEP = """\
+kill $watch
+report >"$file.new"
 mv "$file.new" "$file"
+exit $code
+"""
+# Of processes that have both their stamps, the last start and the last end say as much as all: an engine
+# may keep little of what a job prints.
+_TELL = """\
+report | awk '
+    $1 != "process" || NF < 3 {{ print; next }}
+    {{ if ($2 "" > start) start = $2; if ($3 "" > end) end = $3 }}
+    END {{ if (start) print "process", start, end }}
+' | tr '\\n' ';'
 exit $code
 """
 
@@ -75,9 +94,21 @@ def hold_program(scratch: PurePosixPath) -> tuple[str, ...]:
 
 
 def write_script(scratch: PurePosixPath, processes: int, command: Command) -> str:
-    """The script of all jobs; its argument is the name of the stamp. `command` is what each process is."""
+    """The script of all jobs that see our scratch; its argument is the name of the stamp. `command` is what
+    each process is.
+    """
+    text = _SHARED + _PROCESSES + _KEEP
+    directory = shlex.quote(str(scratch))
+    return text.format(directory=directory, program=_write_start(command), processes=processes)
+
+
+def write_lone_script(processes: int, command: Command) -> str:
+    """The same for jobs that see no file of ours: its stamps are what it prints, in one line."""
+    text = _ALONE + _PROCESSES + _TELL
+    return text.format(program=_write_start(command), processes=processes)
+
+
+def _write_start(command: Command) -> str:
     words = [*(f"{name}={value}" for name, value in command.variables.items()), *command.argv]
     start = "exec " + shlex.join(["env", *words] if command.variables else words)
-    if command.cwd:
-        start = f"cd {shlex.quote(str(command.cwd))} && {start}"
-    return _SCRIPT.format(directory=shlex.quote(str(scratch)), program=start, processes=processes)
+    return f"cd {shlex.quote(str(command.cwd))} && {start}" if command.cwd else start

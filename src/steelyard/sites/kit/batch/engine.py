@@ -87,6 +87,10 @@ class SchedulerEngine:
         """The scheduler's."""
         return Command(self.names.unfinished_argv(name))
 
+    def list_stamps(self, name: str) -> Command | None:
+        """Its hosts share a file system with the one that submits."""
+        return None
+
     def cancel(self, identity: str) -> Command:
         """The scheduler's."""
         return Command(self.scheduler.cancel_argv(identity))
