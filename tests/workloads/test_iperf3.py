@@ -92,6 +92,13 @@ def test_the_reason_why_iperf3_gave_up_is_told():
         read('{"start": {}, "end": {}, "error": "the server is busy running a test. try again later"}')
 
 
+def test_the_reason_is_told_also_after_a_warning():
+    text = (Path(__file__).parents[1] / "data" / "iperf3" / "in-gvisor.txt").read_text()
+    assert text.startswith("WARNING:")
+    with pytest.raises(ParseFailure, match="unable to receive results: Resource temporarily unavailable"):
+        read(text, direction="receive")
+
+
 def test_lost_datagrams_do_not_count_as_throughput():
     top = json.loads((RECORDED / "2" / "run" / "stdout").read_text())
     top["end"]["sum_received"] |= {"seconds": 2.0, "bytes": 1000, "packets": 50, "lost_packets": 30}

@@ -51,7 +51,7 @@ def metrics(protocol: Protocol, direction: Direction) -> tuple[Metric, ...]:
 
 def parse_output(text: str, protocol: Protocol, direction: Direction) -> Reading:
     """What one client printed. Raises ParseFailure, also with the reason why iperf3 itself gave up."""
-    top = parse_document(text, "iperf3")
+    top = _read_document(text)
     if "error" in dict(top.items()):
         raise ParseFailure(f"iperf3 aborted: {top.child('error').text()}")
     end = top.child("end")
@@ -67,7 +67,7 @@ def parse_series(text: str, began: float) -> tuple[SeriesSample, ...]:
     With both directions what it sent and what it received are added up.
     """
     samples = []
-    for node in parse_document(text, "iperf3").child("intervals").nodes():
+    for node in _read_document(text).child("intervals").nodes():
         sums = [child for name, child in node.items() if name in ("sum", f"sum{_OTHER}")]
         length = sums[0].child("seconds").number() if sums else 0.0
         if length and sums[0].child("omitted", default=False).value is not True:
@@ -75,6 +75,11 @@ def parse_series(text: str, began: float) -> tuple[SeriesSample, ...]:
             at = began + sums[0].child("end").number()
             samples.append(SeriesSample(at, length, {_THROUGHPUT.name: rate}))
     return tuple(samples)
+
+
+def _read_document(text: str) -> JsonNode:
+    """Its document, before which it prints its warnings."""
+    return parse_document(text[max(text.find("{"), 0) :], "iperf3")
 
 
 def _rates(end: JsonNode, endings: tuple[str, ...]) -> dict[str, float]:
