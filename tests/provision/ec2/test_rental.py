@@ -27,7 +27,7 @@ def test_written_at_once_readable_by_the_owner_alone_and_locked_while_it_is_held
     file.close()
     taken = RentalFile.from_abandoned(file.path)
     assert taken
-    assert taken.rental == RENTAL
+    assert taken.lease == RENTAL
     taken.close()
     assert [path.name for path in leases_folder().iterdir()] == ["run-1.0123.ndjson"]
 

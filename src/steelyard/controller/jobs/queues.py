@@ -13,10 +13,10 @@ them looks for its scratch, which is gone with its run.
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,36 @@ from steelyard.hosts.call import call
 from steelyard.hosts.tasks import run_to_end
 from steelyard.model.command import Command
 from steelyard.model.engine import JobQueue
-from steelyard.provision.lease_files import create_locked, leases_folder, open_abandoned, read_entries
+from steelyard.provision.lease_files import LeaseFile
 from steelyard.spec.engines import find_engine
 from steelyard.store.layout import RunFolder
 
-_SCHEMA, _SUFFIX = 1, ".queue"
 _EMPTY_WITHIN = 60.0  # seconds
 _ANSWER_WITHIN = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobLease:
+    """The jobs that bear a name in the queue of an engine; `folder` is their run's."""
+
+    run: str
+    folder: str
+    engine: str
+    name: str
+
+    @property
+    def id(self) -> str:
+        """Their name."""
+        return self.name
+
+
+class JobLeaseFile(LeaseFile[JobLease]):
+    """Such a lease with its file, locked by us."""
+
+    Lease = JobLease
+    schema, suffix = 1, ".queue"
+    subject, without = "what is submitted", "no job is submitted"
+    unreadable = "its jobs end by themselves; then remove the file"
 
 
 @asynccontextmanager
@@ -43,16 +66,16 @@ async def hold_queue(
     if queue is None:
         yield
         return
-    lease = _create_lease(queue, folder) if host.shares_files else None
+    lease = JobLease(folder.id, str(folder.path), queue.engine, queue.name)
+    file = JobLeaseFile.create(lease) if host.shares_files else None
     try:
         yield
     finally:
         is_empty = await run_to_end(_empty_queue(host, queue))
-        if lease:
-            path, file = lease
-            os.close(file)
+        if file:
             if is_empty:
-                path.unlink(missing_ok=True)
+                file.remove()
+            file.close()
         if not is_empty:
             warn(f"jobs '{queue.name}' may still be in the queue of {queue.engine}: look there")
 
@@ -82,45 +105,22 @@ async def _ask(host: Host, command: Command) -> str:
     return said
 
 
-def _create_lease(queue: JobQueue, folder: RunFolder) -> tuple[Path, int]:
-    path = leases_folder() / f"{folder.id}.{queue.name}{_SUFFIX}"
-    facts = {"run": folder.id, "folder": str(folder.path), "engine": queue.engine, "name": queue.name}
-    try:
-        return path, create_locked(path, {"schema": _SCHEMA, **facts})
-    except OSError as error:
-        hint = "set XDG_STATE_HOME to use another directory; without this file, no job is submitted"
-        message = f"{path.parent}: cannot record what is submitted: {error.strerror}"
-        raise HostError(message, hint=hint) from error
-
-
 def cancel_left(is_dead: Callable[[RunFolder], bool]) -> tuple[list[str], list[str]]:
     """Cancel what dead runs of this user left in queues: sentences on that, and on what could not be done."""
     cancelled: list[str] = []
-    problems: list[str] = []
-    for path in sorted(leases_folder().glob(f"*{_SUFFIX}")):
+
+    def cancel(file: JobLeaseFile) -> None:
+        lease = file.lease
+        jobs = f"{lease.name} of run {lease.run} in {lease.engine}"
         try:
-            if (file := open_abandoned(path)) is None:
-                continue
-            try:
-                lease = _read_lease(path, file)
-                if is_dead(RunFolder(Path(lease["folder"]))):
-                    if asyncio.run(_cancel(lease["engine"], lease["name"])):
-                        cancelled.append(f"{lease['name']} of run {lease['run']} in {lease['engine']}")
-                    path.unlink(missing_ok=True)
-            finally:
-                os.close(file)
+            if asyncio.run(_cancel(lease.engine, lease.name)):
+                cancelled.append(jobs)
         except (SteelyardError, OSError) as error:
-            hint = getattr(error, "hint", "")
-            problems.append(f"jobs of {path.name}: {error}" + (f"; {hint}" if hint else ""))
+            raise HostError(f"jobs {jobs}: {error}") from error
+        file.remove()
+
+    problems = JobLeaseFile.give_back(lambda lease: is_dead(RunFolder(Path(lease.folder))), cancel)
     return cancelled, problems
-
-
-def _read_lease(path: Path, file: int) -> dict[str, str]:
-    opening = read_entries(file)[0]
-    lease = {name: opening.get(name) for name in ("run", "folder", "engine", "name")}
-    if opening.get("schema") != _SCHEMA or not all(isinstance(value, str) for value in lease.values()):
-        raise HostError(f"{path} was written by another version of Steelyard; its jobs end by themselves")
-    return {name: str(value) for name, value in lease.items()}
 
 
 async def _cancel(name_of_engine: str, name: str) -> bool:

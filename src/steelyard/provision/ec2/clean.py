@@ -6,11 +6,9 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from steelyard.errors import HostError
 from steelyard.provision.ec2.account import AwsAccount
 from steelyard.provision.ec2.release import Patience, release
-from steelyard.provision.ec2.rental import SUFFIX, Rental, RentalFile
-from steelyard.provision.lease_files import leases_folder
+from steelyard.provision.ec2.rental import Rental, RentalFile
 
 
 @dataclass
@@ -24,27 +22,14 @@ class CleanResult:
 def clean_leases(is_dead: Callable[[Rental], bool], patience: Patience | None = None) -> CleanResult:
     """End the machines of every dead run of this user; those of a live one are never touched.
 
-    Two things must both say that it is dead: its file can be locked, which its controller would hold, and
-    `is_dead`. What fails is reported, never raised, and found again the next time. Where nothing was ever
-    rented this looks at one directory, and asks nobody.
+    What fails is reported, never raised. Where nothing was ever rented, AWS is not asked.
     """
     result = CleanResult()
-    for path in sorted(leases_folder().glob(f"*{SUFFIX}")):
-        try:
-            file = RentalFile.from_abandoned(path)
-            if file:
-                with closing(file):
-                    _clean(file, is_dead, patience or Patience(), result)
-        except HostError as error:
-            result.problems.append(str(error))
+
+    def end(file: RentalFile) -> None:
+        with closing(AwsAccount(file.lease.region, file.lease.profile)) as account:
+            ended = release(account, file, patience or Patience())
+        result.ended.setdefault(file.lease.run, []).extend(ended)
+
+    result.problems += RentalFile.give_back(is_dead, end)
     return result
-
-
-def _clean(
-    file: RentalFile, is_dead: Callable[[Rental], bool], patience: Patience, found: CleanResult
-) -> None:
-    rental = file.rental
-    if is_dead(rental):
-        with closing(AwsAccount(rental.region, rental.profile)) as account:
-            ended = release(account, file, patience)
-        found.ended.setdefault(rental.run, []).extend(ended)

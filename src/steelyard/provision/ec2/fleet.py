@@ -135,7 +135,7 @@ class Fleet:
 
     @property
     def _rental(self) -> Rental:
-        return self._file.rental
+        return self._file.lease
 
     def _labels(self, thing: str) -> dict[str, Any]:
         return {"ResourceType": thing, "Tags": tags(self._rental.run, self._rental.id, self._order.tags)}

@@ -58,7 +58,7 @@ def _collect_problem(problems: list[str], action: Callable[[], object]) -> None:
 
 
 def _explain_leftovers(file: RentalFile, problems: list[str]) -> HostError:
-    rental = file.rental
+    rental = file.lease
     machines = ", ".join(file.machine_ids()) or f"those tagged steelyard:rental={rental.id}"
     lines = "".join(f"\n  {problem}" for problem in problems)
     return HostError(
@@ -87,7 +87,7 @@ def _await_machines(account: AwsAccount, file: RentalFile, patience: Patience) -
 
 def _find_machines(account: AwsAccount, file: RentalFile) -> list[tuple[str, str]]:
     """Id and type of what runs, or is about to."""
-    pages = account.list_entries("describe_instances", "Reservations", Filters=[tag_filter(file.rental.id)])
+    pages = account.list_entries("describe_instances", "Reservations", Filters=[tag_filter(file.lease.id)])
     every = (machine for page in pages for machine in page["Instances"])
     return [(one["InstanceId"], one["InstanceType"]) for one in every if one["State"]["Name"] not in _OVER]
 
@@ -126,18 +126,18 @@ def _await_ids(file: RentalFile, kind: str, patience: Patience, look: Callable[[
 
 
 def _remove_key_pair(account: AwsAccount, file: RentalFile, patience: Patience) -> None:
-    asked: dict[str, Any] = {"Filters": [tag_filter(file.rental.id)]}
+    asked: dict[str, Any] = {"Filters": [tag_filter(file.lease.id)]}
 
     def look() -> list[str]:
         return [one["KeyPairId"] for one in account.ask("describe_key_pairs", **asked)["KeyPairs"]]
 
     if _await_ids(file, KEY_PAIR, patience, look):
-        account.ask("delete_key_pair", KeyName=file.rental.name)
+        account.ask("delete_key_pair", KeyName=file.lease.name)
 
 
 def _remove_group(account: AwsAccount, file: RentalFile, machines: list[str], patience: Patience) -> None:
     """Remove the security group, as soon as the last machine in it is really gone."""
-    asked: dict[str, Any] = {"Filters": [tag_filter(file.rental.id)]}
+    asked: dict[str, Any] = {"Filters": [tag_filter(file.lease.id)]}
 
     def look() -> list[str]:
         return [one["GroupId"] for one in account.ask("describe_security_groups", **asked)["SecurityGroups"]]

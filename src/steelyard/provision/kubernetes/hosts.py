@@ -91,7 +91,7 @@ async def _take_pods(
 
 
 async def _give_back(server: ApiServer, file: PodRentalFile) -> None:
-    await release(server, file.rental)
+    await release(server, file.lease)
     file.remove()
 
 
