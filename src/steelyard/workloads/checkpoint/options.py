@@ -10,6 +10,13 @@ from steelyard.plugin import Duration, ScratchOrAbsolute, Size
 from steelyard.plugin.workload import WorkloadOptions
 
 MIB = 1 << 20
+_OF_STATE = {
+    "memory": {"memory", "content", "steps", "ring"},
+    "shared-memory": {"memory", "content"},
+    "messages": {"messages", "queue"},
+    "semaphores": {"semaphores"},
+}
+_OF_STATES = frozenset[str]().union(*_OF_STATE.values())
 
 
 class SaveHook(BaseModel):
@@ -101,10 +108,24 @@ class CheckpointOptions(WorkloadOptions):
     way: Literal["application"] = Field(
         "application", description="Who saves and restores: `application`, the program itself."
     )
-    memory: Size = Field(Size(100_000_000), description="Memory that the unit holds; 1 MB to 64 GB.")
+    state: Literal["memory", "shared-memory", "messages", "semaphores"] = Field(
+        "memory",
+        description="What is saved: `memory` of a process; or an object of System V in an IPC namespace of "
+        "its own: a segment of `shared-memory`, a queue of `messages`, or an array of `semaphores`.",
+    )
+    memory: Size = Field(
+        Size(100_000_000), description="Memory that the unit holds, or size of the segment; 1 MB to 64 GB."
+    )
     content: Literal["random", "zero", "half"] = Field(
         "random", description="What the memory holds: `random`, `zero`, or `half`: half of each page is zero."
     )
+    messages: int = Field(
+        16, ge=1, le=MIB, description="With `state: messages`: in the queue, all of one size."
+    )
+    queue: Size = Field(
+        Size(16384), ge=1, le=MIB, description="With `state: messages`: bytes of all messages together."
+    )
+    semaphores: int = Field(250, ge=1, le=MIB, description="With `state: semaphores`: in the array.")
     cache: Literal["cold", "warm"] = Field(
         "cold",
         description="Whether the state file is dropped from the page cache before the restore: by "
@@ -118,7 +139,7 @@ class CheckpointOptions(WorkloadOptions):
     )
     program: UserProgram | None = Field(
         None,
-        description="A program of yours in place of the unit; without `memory`, `content` and `steps`.",
+        description="A program of yours in place of the unit; without `state`, its sizes, and `steps`.",
     )
 
     ring: Ring | None = Field(
@@ -134,17 +155,35 @@ class CheckpointOptions(WorkloadOptions):
         return value
 
     @model_validator(mode="after")
-    def _check_program(self) -> Self:
-        unused = {"memory", "content", "steps"} & self.model_fields_set if self.program else set()
+    def _check_state(self) -> Self:
+        unused = (_OF_STATES - _OF_STATE[self.state]) & self.model_fields_set
         if unused:
-            raise ValueError(f"{', '.join(sorted(unused))}: remove it; `program` has its own")
+            raise ValueError(f"{', '.join(sorted(unused))}: remove it; `state: {self.state}` has none")
+        if self.queue % self.messages:
+            raise ValueError(
+                f"queue: {int(self.queue)} bytes are no whole number for each of {self.messages} messages"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_program(self) -> Self:
         if self.program and self.ring:
             raise ValueError("ring: remove it; only our own units send each other messages, not `program`")
+        unused = {"state", *_OF_STATES} & self.model_fields_set if self.program else set()
+        if unused:
+            raise ValueError(f"{', '.join(sorted(unused))}: remove it; `program` has its own")
         return self
 
     def describe_job(self) -> dict[str, Any]:
         """What the program on the host is asked."""
         job = self.model_dump(mode="json", exclude={"directory", "ring"}, exclude_none=True)
-        way = "program" if self.program else self.way
+        way = "program" if self.program else self.way if self.state == "memory" else "object"
         ring = {"ring": self.ring.describe()} if self.ring else {}
-        return {**job, "role": "verifier", "way": way, "memory": int(self.memory), **ring}
+        sizes = {"memory": int(self.memory), "queue": int(self.queue)}
+        return {**job, "role": "verifier", "way": way, **sizes, **ring}
+
+    @property
+    def size(self) -> int:
+        """Bytes of the state, without what each way puts beside it."""
+        sizes = {"messages": int(self.queue), "semaphores": 2 * self.semaphores}
+        return sizes.get(self.state, int(self.memory))

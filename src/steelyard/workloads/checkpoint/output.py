@@ -27,8 +27,10 @@ OF_UNIT = (
     _time("sync_time", "part of the save: fsync of the file and its directory, and the new name"),
     _time("checksum_time", "part of the save: the checksum, which the program computes as it writes"),
 )
-
-
+OF_OBJECT = (
+    _time("collect_time", "part of the save: reading the object, and leaving it as it was"),
+    *OF_UNIT,
+)
 COORDINATED = (
     _time("pre_time", "draining the channels: until no message is in transit to or from a unit"),
     _time("save_time", "from the common moment until the state file and its directory are synced"),

@@ -15,7 +15,9 @@ PYTHON = Tool("python3", apt="python3", dnf="python3", at_least="3.9")
 _PROGRAM = Path(__file__).with_name("program")
 _FILES = (
     *("faults", "state_file", "unit", "memory", "cold"),
-    *("ways/way", "ways/unit_process", "ways/application", "ways/user_process", "ways/program"),
+    *("ipc/namespace", "ipc/kernel_object", "ipc/shared_memory", "ipc/messages", "ipc/semaphores"),
+    *("ipc/object_unit", "ways/way", "ways/unit_process", "ways/application", "ways/kernel_object"),
+    *("ways/user_process", "ways/program"),
     *("ring/channel", "ring/logs", "ring/traffic", "ring/ring_unit", "ring/meeting", "ring/member"),
     "main",
 )

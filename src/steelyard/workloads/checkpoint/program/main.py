@@ -10,15 +10,21 @@ from typing import Any
 
 from steelyard.workloads.checkpoint.program.cold import make_cold
 from steelyard.workloads.checkpoint.program.faults import CheckpointFault, describe_error
+from steelyard.workloads.checkpoint.program.ipc.object_unit import OBJECT_ROLE, ObjectUnit
 from steelyard.workloads.checkpoint.program.ring.member import ROLE, Member
 from steelyard.workloads.checkpoint.program.ring.ring_unit import RingUnit
 from steelyard.workloads.checkpoint.program.unit import Unit, serve_unit
 from steelyard.workloads.checkpoint.program.ways.application import ApplicationWay
+from steelyard.workloads.checkpoint.program.ways.kernel_object import KernelObjectWay
 from steelyard.workloads.checkpoint.program.ways.program import ProgramWay
 from steelyard.workloads.checkpoint.program.ways.way import Way
 
-UNITS: dict[str, type[Unit]] = {"unit": Unit, ROLE: RingUnit}
-WAYS: dict[str, Callable[[dict[str, Any], str], Way]] = {"application": ApplicationWay, "program": ProgramWay}
+UNITS: dict[str, type[Unit]] = {"unit": Unit, ROLE: RingUnit, OBJECT_ROLE: ObjectUnit}
+WAYS: dict[str, Callable[[dict[str, Any], str], Way]] = {
+    "application": ApplicationWay,
+    "object": KernelObjectWay,
+    "program": ProgramWay,
+}
 
 
 def measure(asked: dict[str, Any], text: str) -> dict[str, Any]:

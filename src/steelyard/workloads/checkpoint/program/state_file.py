@@ -12,7 +12,9 @@ import os
 import struct
 import time
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Union
 
 from steelyard.workloads.checkpoint.program.faults import CheckpointFault
 
@@ -20,6 +22,7 @@ HEAD = struct.Struct("<16sQQQQ")
 TAIL = struct.Struct("<I")
 MAGIC = b"steelyard-state1"
 PIECE = 1 << 20
+Memory = Union[bytearray, memoryview]  # noqa: UP007 - Python 3.9 knows no other
 
 
 @dataclass
@@ -29,7 +32,7 @@ class State:
     counter: int = 0
     sent: int = 0
     received: int = 0
-    memory: bytearray = field(default_factory=bytearray)
+    memory: Memory = field(default_factory=bytearray)
 
     def head(self) -> bytes:
         """What stands before the memory."""
@@ -74,7 +77,7 @@ def _write_and_sync(path: str, state: State) -> dict[str, float]:
     }
 
 
-def _write_pieces(descriptor: int, head: bytes, memory: bytearray) -> float:
+def _write_pieces(descriptor: int, head: bytes, memory: Memory) -> float:
     """Write all; the seconds that the checksum took."""
     write_all(descriptor, memoryview(head))
     checksum, seconds = zlib.crc32(head), 0.0
@@ -104,8 +107,8 @@ def sync_directory(path: str) -> None:
         os.close(descriptor)
 
 
-def read_state(path: str) -> State:
-    """What was written. Raises CheckpointFault for a file that is not whole, OSError."""
+def read_state(path: str, make_memory: Callable[[int], Memory] = bytearray) -> State:
+    """What was written, in memory made for it. Raises CheckpointFault for a torn or altered file, OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     with io.FileIO(descriptor) as file:
         there = os.fstat(descriptor).st_size
@@ -120,7 +123,7 @@ def read_state(path: str) -> State:
             raise CheckpointFault(
                 f"state file {path} is refused: it is torn, {there} of its {whole} bytes are there"
             )
-        memory = bytearray(size)
+        memory = make_memory(size)
         checksum = _read_pieces(file, memory, zlib.crc32(head))
         said = file.read(TAIL.size)
     if said != TAIL.pack(checksum):
@@ -131,7 +134,7 @@ def read_state(path: str) -> State:
     return State(counters[0], counters[1], counters[2], memory)
 
 
-def _read_pieces(file: io.FileIO, memory: bytearray, checksum: int) -> int:
+def _read_pieces(file: io.FileIO, memory: Memory, checksum: int) -> int:
     with memoryview(memory) as view:
         start = 0
         while start < len(view):

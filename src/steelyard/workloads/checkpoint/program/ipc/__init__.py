@@ -1,0 +1,1 @@
+"""Objects of System V that outlive processes: shared memory, message queues, semaphores."""
