@@ -167,10 +167,10 @@ class Experiment(Part):
     seed: StrictInt | None = Field(
         None, ge=0, lt=2**63, description="Random seed; default: drawn and recorded"
     )
-    reset: Literal["keep", "recreate", "snapshot"] = Field(
+    reset: Literal["keep", "recreate", "snapshot", "checkpoint"] = Field(
         "recreate",
         description="The state each repetition starts from: the old scratch, an empty one, or also the "
-        "data of a snapshot in its services",
+        "data of a snapshot in its services, or their running servers as of a checkpoint",
     )
     hold: StrictBool = Field(
         False, description="Leave the services running after the last trial, until `steelyard cluster stop`"
@@ -234,6 +234,11 @@ class Experiment(Part):
             if wrap:
                 wrap.know_images(self.images)
         return self
+
+    @property
+    def prepares_once(self) -> bool:
+        """Whether what repetitions begin with is prepared once, and brought back for each of them."""
+        return self.reset in ("snapshot", "checkpoint")
 
     @property
     def folder(self) -> Path | None:

@@ -52,7 +52,7 @@ def is_kept_longer(use: ServiceUse, other: ServiceUse) -> bool:
 
 
 def list_preparations(experiment: Experiment) -> tuple[WorkloadUse, ...]:
-    """The entries of `workload` before the first measured one: with `reset: snapshot` they make the data."""
+    """The entries of `workload` before the first measured one: they make what is made once and kept."""
     return tuple(takewhile(lambda use: not use.measured, experiment.workload))
 
 

@@ -84,7 +84,7 @@ class Snapshots:
     async def save_local(self, service: Service[Any]) -> Snapshot:
         """A snapshot for this run: each host keeps its own files. Raises HostError."""
         began = time.monotonic()
-        snapshot = await self._take_snapshot(service, await self._open_local_stores(service.context.hosts))
+        snapshot = await self._take_snapshot(service, await self.open_local_stores(service.context.hosts))
         self._note_snapshot(service, snapshot, time.monotonic() - began)
         return snapshot
 
@@ -113,7 +113,7 @@ class Snapshots:
     async def recover_local(self, service: Service[Any], snapshot: Snapshot) -> Mapping[str, float]:
         """The same with one that the hosts keep for this run."""
         return await self._recover_service(
-            service, snapshot, await self._open_local_stores(service.context.hosts)
+            service, snapshot, await self.open_local_stores(service.context.hosts)
         )
 
     async def _take_snapshot(self, service: Service[Any], vaults: Vaults) -> Snapshot:
@@ -164,7 +164,8 @@ class Snapshots:
     def _snapshot_store(self, place: str | None) -> SnapshotStore:
         return SnapshotStore.from_place(place or str(self._context.store.snapshots.absolute()), os.environ)
 
-    async def _open_local_stores(self, hosts: Sequence[Host]) -> Vaults:
+    async def open_local_stores(self, hosts: Sequence[Host]) -> Vaults:
+        """Where each host keeps its own files, for this run."""
         for host in hosts:
             if host.name not in self._near:
                 made = self._scratches.get_scratch(host).make_directory("snapshots")

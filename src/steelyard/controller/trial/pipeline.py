@@ -27,7 +27,7 @@ class Pipeline:
     stages: Stages
 
     async def prepare(self) -> None:
-        """With `reset: snapshot`, those that make the data with which a trial begins. Raises TrialFailure."""
+        """Those that make what a trial begins with, where that is made once. Raises TrialFailure."""
         await self._run(self.steps[: self._preparation_count])
 
     async def measure(self) -> None:
@@ -51,7 +51,7 @@ class Pipeline:
 
     @property
     def _preparation_count(self) -> int:
-        return len(list_preparations(self.experiment)) if self.experiment.reset == "snapshot" else 0
+        return len(list_preparations(self.experiment)) if self.experiment.prepares_once else 0
 
     @property
     def _measured_steps(self) -> Sequence[PipelineStep]:

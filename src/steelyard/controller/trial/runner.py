@@ -218,12 +218,17 @@ class TrialRunner:
 
 
 def _make_resets(context: RunContext, resources: SessionResources) -> Resets | None:
-    """Who gives every trial the same data to begin with, where the experiment asks for that."""
-    if context.experiment.reset != "snapshot" or not resources.deployment:
+    """Who gives every trial the same state to begin with, where the experiment asks for that."""
+    if not context.experiment.prepares_once or not resources.deployment:
         return None
-    from steelyard.controller.deployment.resets import Resets
+    from steelyard.controller.deployment.checkpoints import Checkpoints
+    from steelyard.controller.deployment.resets import Keeper, Resets, SnapshotKeeper
 
-    return Resets(context.experiment, resources.deployment.snapshots)
+    snapshots = resources.deployment.snapshots
+    keeper: Keeper = SnapshotKeeper(snapshots)
+    if context.experiment.reset == "checkpoint":
+        keeper = Checkpoints(snapshots, resources.scratches, context.note)
+    return Resets(context.experiment, keeper)
 
 
 def _make_alerts(context: RunContext) -> AlertMonitor | None:

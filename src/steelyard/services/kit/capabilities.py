@@ -5,7 +5,8 @@ That its servers' logs are kept is no capability: the base sees to it for all of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from steelyard.hosts.base import Host
@@ -45,6 +46,10 @@ class Checkpointable(Protocol):
     A snapshot has data, for any servers; a checkpoint is of these processes. Its files stay on their hosts.
     """
 
+    @classmethod
+    def is_checkpointable(cls, options: Mapping[str, Any]) -> bool:
+        """Whether one can with these options, as they stand in the file."""
+
     def check_checkpointable(self) -> None:
         """Whether it can with its options. Raises UsageError that says what to give."""
 
@@ -57,6 +62,9 @@ class Checkpointable(Protocol):
         """End all servers by SIGKILL, and have new ones that go on from their files; the bytes of these, when
         the servers answer. Raises HostError, also where there is no checkpoint, before anything is ended.
         """
+
+    def state_files(self) -> Sequence[tuple[Host, PurePosixPath]]:
+        """Where the last checkpoint lies, on each of its hosts: what lies there is restored."""
 
     async def restart_ended(self) -> None:
         """Start servers that ended again, as from the beginning."""

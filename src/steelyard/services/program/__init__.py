@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from steelyard.plugin import Command, Endpoint, HostError, Tool, UsageError
@@ -166,8 +166,13 @@ class ProgramService(Disturbable, Service[ProgramOptions]):
         wide = {"bound": "every address of its host"} if self.wide else {}
         return Endpoint(self.context.hosts[0].address, self.ports[0], {**facts, **wide})
 
-    def check_checkpointable(self) -> None:
+    @classmethod
+    def is_checkpointable(cls, options: Mapping[str, Any]) -> bool:
         """With `checkpoint` it is."""
+        return options.get("checkpoint") is not None
+
+    def check_checkpointable(self) -> None:
+        """The same, said to the user."""
         _ = self._hooks
 
     async def checkpoint(self) -> int:
@@ -182,6 +187,11 @@ class ProgramService(Disturbable, Service[ProgramOptions]):
         await asyncio.gather(*(server.kill() for server in self.servers))
         await asyncio.gather(*(self._restore_server(server) for server in tuple(self.servers)))
         return sum(sizes)
+
+    def state_files(self) -> list[tuple[Host, PurePosixPath]]:
+        """One on each host."""
+        hosts = self.context.hosts
+        return [(host, self.scratch(host) / self._hooks_on(host).state_file) for host in hosts]
 
     async def restart_ended(self) -> None:
         """On all hosts."""

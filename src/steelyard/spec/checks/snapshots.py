@@ -1,17 +1,18 @@
-"""Faults in what an experiment says of its services' data: `recover`, `save`, `reset: snapshot`."""
+"""Faults in what an experiment says of its services' data: `recover`, `save`, `reset`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from steelyard.errors import PlugInError, UnknownName, UsageError
 from steelyard.model.experiment import Experiment
 from steelyard.model.keys.timeline import Entry
 from steelyard.model.keys.uses import ServiceUse
 from steelyard.model.lifetimes import list_preparations
-from steelyard.spec.bind import event_class, has_capability
+from steelyard.spec.bind import event_class, has_capability, service_class
 from steelyard.spec.checks.timeline import find_phase
 from steelyard.spec.faults import Fault
+from steelyard.spec.service_kinds import variants
 
 
 def snapshot_faults(experiment: Experiment) -> Iterator[Fault]:
@@ -19,7 +20,7 @@ def snapshot_faults(experiment: Experiment) -> Iterator[Fault]:
     for name, use in experiment.services.items():
         for fault in _service_faults(use, experiment):
             yield Fault(("services", name, *fault.path), fault.message)
-    if experiment.reset == "snapshot":
+    if experiment.prepares_once:
         yield from _reset_faults(experiment)
 
 
@@ -39,18 +40,20 @@ def _service_faults(use: ServiceUse, experiment: Experiment) -> Iterator[Fault]:
 
 
 def _reset_faults(experiment: Experiment) -> Iterator[Fault]:
-    if not any(_can_snapshot(use, experiment) for use in experiment.services.values()):
-        yield Fault(("reset",), "reset: 'snapshot' needs a service that supports snapshots of its data")
+    reset = f"with 'reset: {experiment.reset}'"
+    can_reset, needed = _RESETS[experiment.reset]
+    if not any(can_reset(use, experiment) for use in experiment.services.values()):
+        yield Fault(("reset",), f"reset: '{experiment.reset}' needs {needed}")
     prepared = {use.phase for use in list_preparations(experiment)}
     for index, entry in enumerate(experiment.timeline):
         phase = find_phase(entry, experiment)
         service = experiment.services.get(str(entry.options.get("service")))
         if phase and phase.phase in prepared:
-            message = f"during: with 'reset: snapshot', the phase '{phase.phase}' does not run in every trial"
+            message = f"during: {reset}, the phase '{phase.phase}' does not run in every trial"
             yield Fault(("timeline", index, "during"), message)
         elif service and service.keep != "trial" and _changes_hosts(entry):
             message = (
-                f"do: with 'reset: snapshot', each repetition begins with the same nodes, so '{entry.do}' "
+                f"do: {reset}, each repetition begins with the same nodes, so '{entry.do}' "
                 f"needs 'keep: trial' for '{entry.options['service']}'"
             )
             yield Fault(("timeline", index, "do"), message)
@@ -68,6 +71,27 @@ def _can_snapshot(use: ServiceUse, experiment: Experiment) -> bool:
     from steelyard.services.kit.capabilities import Snapshottable
 
     return has_capability(Snapshottable, use, experiment)
+
+
+def _can_checkpoint(use: ServiceUse, experiment: Experiment) -> bool:
+    from steelyard.services.kit.capabilities import Checkpointable
+
+    try:
+        kinds = [(service_class(one.plugin), one.options) for one in variants(use, experiment)]
+    except (UnknownName, PlugInError):
+        return True  # which is said elsewhere
+    return all(
+        issubclass(kind, Checkpointable) and kind.is_checkpointable(options) for kind, options in kinds
+    )
+
+
+_RESETS: Mapping[str, tuple[Callable[[ServiceUse, Experiment], bool], str]] = {
+    "snapshot": (_can_snapshot, "a service that supports snapshots of its data"),
+    "checkpoint": (
+        _can_checkpoint,
+        "a service that can save the state of its servers; give one of 'use: program' its 'checkpoint'",
+    ),
+}
 
 
 def _place_problem(place: str) -> str:
