@@ -55,7 +55,7 @@ def bare_skew(kind: Kind, waiter: Path, count: int) -> float:
     finally:
         for process in waiting:
             process.kill()
-            process.wait()
+            process.communicate()  # its pipe, too, is closed
 
 
 def spread(instants: Sequence[int]) -> float:

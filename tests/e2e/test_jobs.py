@@ -110,9 +110,9 @@ def test_what_the_scheduler_refuses_is_told_in_its_words(own_place: Path) -> Non
 
 @pytest.mark.full
 def test_a_chain_of_jobs_completes_what_one_has_no_time_for(own_place: Path) -> None:
-    """The partition gives a minute to a job; four trials of 14 s do not fit."""
-    Path("sites.yaml").write_text("short: {use: slurm, time: 1min, queue: short}\n")
-    file = written(own_place, "14", 2)
+    """The partition gives two minutes to a job; four trials of 32 s do not fit."""
+    Path("sites.yaml").write_text("short: {use: slurm, time: 2min, queue: short}\n")
+    file = written(own_place, "32", 2)
     done = steelyard("run", file, "--site", "short", "--chain")
     assert done.returncode == 0, done.stderr
     assert len(journal("run-submitted")) > 1

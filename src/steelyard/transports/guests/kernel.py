@@ -55,8 +55,13 @@ cd "$1"
 release=$2 enter=$3
 shift 3
 mkdir early early/bin early/modules early/proc early/root
-cp "$(command -v busybox)" early/bin/busybox
-chroot early /bin/busybox true || { echo "busybox is not a static program"; exit 1; }
+program=$(command -v busybox)
+cp "$program" early/bin/busybox
+for library in $(ldd "$program" 2> /dev/null | grep -o '/[^ ]*'); do  # none, where it is static
+    mkdir -p "early${library%/*}"
+    cp "$library" "early$library"
+done
+chroot early /bin/busybox true
 printf %s "$enter" > early/init
 chmod 700 early/init
 : > early/modules/order
@@ -100,7 +105,7 @@ async def prepare_kernel(directory: Path) -> GuestKernel:
     try:
         await capture_output("sh", "-c", _MAKE, "sh", str(directory), release, _ENTER, *_MODULES)
     except HostError as error:
-        hint = "install the packages busybox-static, cpio and kmod, or use `kind: uml`"
+        hint = "install the packages busybox, cpio and kmod, or use `kind: uml`"
         raise HostError(f"guests of QEMU cannot be prepared: {error.message}", hint=hint) from error
     early = directory / "early.cpio"
     return GuestKernel(image, early, "kvm" if await _can_use_kvm(image, early) else "tcg")
@@ -133,7 +138,7 @@ def require_programs(programs: tuple[str, ...]) -> None:
     """Raise HostError that names those that are missing."""
     missing = [program for program in programs if not shutil.which(program, path=search_path())]
     if missing:
-        packages = "qemu-system-x86 busybox-static cpio kmod nfs-ganesha nfs-ganesha-vfs rpcbind"
+        packages = "qemu-system-x86 busybox cpio kmod nfs-ganesha nfs-ganesha-vfs rpcbind"
         hint = f"install them (apt: {packages}), or use `kind: uml`"
         raise HostError(
             f"guests of QEMU need {', '.join(missing)}, which this machine does not have", hint=hint
