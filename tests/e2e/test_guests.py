@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from guests import needs_qemu
 from steelyard.hosts.sweep import find_bearers
 
 if TYPE_CHECKING:
@@ -93,6 +94,21 @@ def test_nothing_is_left_of_a_guest_that_an_event_has_disturbed(lab: Lab, until,
     assert until(lambda: not list(find_bearers(lambda token: token.run == run.name)))
     assert until(lambda: not list_guests(lab))
     assert until(lambda: not list(run.glob("disks-*")))
+
+
+@pytest.mark.full  # guests of QEMU that are emulated take a while to boot
+@needs_qemu
+def test_nothing_is_left_of_a_guest_that_was_saved_when_its_controller_is_killed(lab: Lab, until) -> None:
+    text = DISTURBED.replace("PLACE", str(lab.place)).replace("WHERE", '"node[0]"')
+    text = text.replace("{do: EVENT,", "{do: checkpoint_host, length: 1h,")
+    runner = lab.start("run", "-q", lab.file(text), "--site", "guests:2:qemu", "--beside")
+    assert until(lambda: lab.runs() and list(lab.runs()[-1].glob("disks-*/n2.state"))), runner.said()
+    run = lab.runs()[-1]
+    runner.process.kill()
+    runner.process.wait()
+    assert until(lambda: not list(find_bearers(lambda token: token.run == run.name)))
+    assert until(lambda: not list(run.glob("disks-*")))
+    assert str(run) not in Path("/proc/mounts").read_text()
 
 
 def test_a_copy_on_a_killed_guest_fails_its_trial_and_the_run_goes_on(lab: Lab) -> None:

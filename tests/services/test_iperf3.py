@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 from asyncio.subprocess import PIPE
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +14,7 @@ from steelyard.testing.contract.bench import with_bench
 pytestmark = pytest.mark.skipif(not shutil.which("iperf3"), reason="iperf3 is not installed (apt: iperf3)")
 
 
-def test_a_server_that_serves_somebody_answers_and_sends_from_a_file_that_its_account_may_make() -> None:
+def test_a_server_that_serves_somebody_answers() -> None:
     async def test(made: Any) -> None:
         service = made.service("iperf3", {})
         async with service.deploy():
@@ -28,8 +26,6 @@ def test_a_server_that_serves_somebody_answers_and_sends_from_a_file_that_its_ac
                 while b"connected to" not in (line := await client.stdout.readline()):
                     assert line, "it is being served"
                 assert await service.is_answering(server)
-                mapped = Path(f"/proc/{server.process.pid}/maps").read_text()
-                assert os.geteuid() or f" {service.scratch(server.host)}/data/iperf3." in mapped
             finally:
                 client.kill()
                 await client.wait()

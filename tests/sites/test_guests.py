@@ -94,11 +94,12 @@ def test_a_guest_with_too_little_memory_says_why_it_does_not_boot(tmp_path: Path
 
 def test_a_number_is_the_number_of_guests() -> None:
     assert site(**Guests.parse_shorthand("3")).size() == 3
+    assert site(**Guests.parse_shorthand("2:qemu")).options.kind == "qemu"
     with pytest.raises(UsageError, match="as in guests:4"):
         Guests.parse_shorthand("x")
 
 
-@pytest.mark.parametrize("given", [{"hosts": 0}, {"memory": "1MiB"}, {"kind": "vbox"}])
+@pytest.mark.parametrize("given", [{"hosts": 0}, {"memory": "1MiB"}, {"kind": "vbox"}, {"cores": 2}])
 def test_wrong_options_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         site(**given)

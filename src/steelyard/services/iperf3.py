@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from steelyard.plugin import Tool
 from steelyard.plugin.host import Host
-from steelyard.services.kit.data import DataDirectory, make_data
 from steelyard.services.kit.per_copy import PerCopy, PerCopyOptions
 from steelyard.services.kit.ports import list_listening_ports
 from steelyard.services.kit.server import Server
@@ -27,10 +26,6 @@ class Iperf3Server(PerCopy[PerCopyOptions]):
     Options = PerCopyOptions
     needs = (Tool("iperf3", apt="iperf3", dnf="iperf3", at_least="3.7"),)
     examples = ({"servers": 2},)
-
-    async def make_data(self) -> dict[str, DataDirectory]:
-        """It sends from a temporary file for each stream, and not every /tmp lets its account make one."""
-        return await make_data(self, self.context.hosts)
 
     def program(self, host: Host, port: int) -> tuple[str, ...]:
         """Of one server."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from steelyard.plugin import Duration, Size
 from steelyard.plugin.host import Host
@@ -33,6 +33,7 @@ class GuestsOptions(SiteOptions):
         "uml", description="`uml`: programs of this machine; `qemu`: virtual machines, which can be saved"
     )
     hosts: int = Field(2, ge=1, le=MOST, description="Number of guests")
+    cores: int = Field(1, ge=1, le=64, description="Cores of each guest; more than one with `kind: qemu`")
     memory: Size = Field(Size(1 << 30), ge=64 << 20, description="Memory of each guest, for example 1GiB")
     disk: Size = Field(
         Size(8 << 30),
@@ -42,6 +43,12 @@ class GuestsOptions(SiteOptions):
     lost_after: Duration = Field(
         Duration(60.0), ge=1, le=600, description="Time without an answer after which a guest counts as lost"
     )
+
+    @model_validator(mode="after")
+    def _check_cores(self) -> Self:
+        if self.cores > 1 and self.kind == "uml":
+            raise ValueError("cores: a guest of User-mode Linux has one; use `kind: qemu` for more")
+        return self
 
 
 class Guests(Site[GuestsOptions]):
@@ -64,7 +71,7 @@ class Guests(Site[GuestsOptions]):
     Options = GuestsOptions
     install_policy = "here"
     needs = (*NEEDS, "linux.uml", "mkfs.ext4", "sshd")
-    examples = ({"hosts": 3}, {"hosts": 2, "memory": "512MiB"}, {"hosts": 2, "kind": "qemu"})
+    examples = ({"hosts": 3}, {"hosts": 2, "memory": "512MiB"}, {"hosts": 2, "kind": "qemu", "cores": 2})
 
     @classmethod
     def parse_shorthand(cls, argument: str) -> Mapping[str, Any]:
@@ -97,7 +104,7 @@ class Guests(Site[GuestsOptions]):
         from steelyard.transports.guests.opening import GuestSizes, open_guests
 
         options = self.options
-        sizes = GuestSizes(int(options.memory), int(options.disk), float(options.lost_after))
+        sizes = GuestSizes(options.cores, int(options.memory), int(options.disk), float(options.lost_after))
         async with (
             Lease.open(token, log=log) as lease,
             open_guests(lease, options.kind, hosts, token, log, sizes) as reached,

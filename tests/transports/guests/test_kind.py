@@ -13,7 +13,8 @@ from steelyard.transports.guests.kind import DISK, GuestKind
 from steelyard.transports.guests.qemu import describe_qemu
 from steelyard.transports.guests.uml import UML
 
-QEMU = describe_qemu(GuestKernel(Path("/boot/k"), Path("/e.cpio"), "tcg"), SharedFiles("10.0.0.253", "1 /"))
+FILES = SharedFiles("10.0.0.253", "1 /")
+QEMU = describe_qemu(GuestKernel(Path("/boot/k"), Path("/e.cpio"), "tcg"), FILES, 2)
 
 
 @pytest.mark.parametrize("kind", [UML, QEMU], ids=lambda kind: kind.name)
@@ -28,6 +29,6 @@ def test_scripts_are_whole(kind: GuestKind) -> None:
 @pytest.mark.parametrize(("accelerator", "name"), [("kvm", "qemu (KVM)"), ("tcg", "qemu (emulated)")])
 def test_the_record_says_what_ran_it(accelerator: str, name: str) -> None:
     kernel = GuestKernel(Path("/boot/k"), Path("/e.cpio"), accelerator)
-    made = describe_qemu(kernel, SharedFiles("10.0.0.253", "1 /"))
+    made = describe_qemu(kernel, FILES, 2)
     assert made.name == name
     assert made.variables["SY_ACCELERATOR"] == accelerator

@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 import pytest
 
-from guests import lease, listen, marked, say, site
+from guests import lease, listen, marked, needs_qemu, say, site
 from patience import comes
 from steelyard.errors import HostError
 from steelyard.hosts.base import Process, Streams
 from steelyard.model.command import Command
 from steelyard.transports.guests.hosts import QemuGuestHost
-from steelyard.transports.guests.kernel import EMULATOR, find_kernel
-from steelyard.transports.guests.qemu import NEEDS
-from steelyard.transports.namespaces.holders import search_path
-
-MISSING = [each for each in (EMULATOR, *NEEDS) if not shutil.which(each, path=search_path())]
-
-
-def has_kernel() -> bool:
-    try:
-        return bool(find_kernel())
-    except HostError:
-        return False
-
 
 pytestmark = [
     pytest.mark.full,  # a guest that is emulated takes ten seconds to boot, and minutes beside other tests
-    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
-    pytest.mark.skipif(not has_kernel(), reason="/boot and /lib/modules have no kernel"),
+    needs_qemu,
 ]
 Hosts = tuple[QemuGuestHost, ...]
 COUNT = "i=0; while :; do i=$((i + 1)); echo $i; sleep 0.1; done"
@@ -73,6 +58,7 @@ def test_each_is_a_machine_that_has_our_files_and_keeps_its_connections_when_it_
     async def story(hosts: Hosts) -> None:
         one, two = hosts
         assert one.facts["guest"] in {"qemu (KVM)", "qemu (emulated)"}
+        assert one.cores == 2
         assert await say(one, "uname -n; cat /proc/mounts | grep -c ' / nfs '") == "n1\n1"
         assert (
             await say(one, "stat -c %a /run/steelyard /run/steelyard/disk /run/steelyard/guest")
@@ -102,7 +88,7 @@ def test_each_is_a_machine_that_has_our_files_and_keeps_its_connections_when_it_
         for process in (client, server, counter):
             await process.kill(grace=1)
 
-    lease(site(hosts=2, kind="qemu", memory="256MiB"), tmp_path, story)
+    lease(site(hosts=2, kind="qemu", cores=2, memory="256MiB"), tmp_path, story)
     assert not list(tmp_path.glob("disks-*"))
 
 

@@ -16,7 +16,7 @@ from steelyard.hosts.token import Token
 from steelyard.transports.guests.guest import BootScript, Guest
 from steelyard.transports.guests.hosts import Ground, GuestHost, QemuGuestHost
 from steelyard.transports.guests.kind import DISK, GuestKind
-from steelyard.transports.guests.qemu import QemuGuest, open_qemu
+from steelyard.transports.guests.qemu import QemuGuest, QemuPlace, open_qemu
 from steelyard.transports.guests.uml import UML
 from steelyard.transports.namespaces.network import BRIDGE, Namespaces, open_bridge
 from steelyard.transports.namespaces.sshd import NamespaceSshd
@@ -31,8 +31,9 @@ _CLASSES: dict[str, tuple[type[GuestHost], type[Guest]]] = {
 
 
 class GuestSizes(NamedTuple):
-    """Of each guest: bytes of memory and of its disk, and seconds of silence after which it is lost."""
+    """Of each guest: cores, bytes of memory and of its disk, seconds of silence after which it is lost."""
 
+    cores: int
     memory: int
     disk: int
     lost_after: float
@@ -60,7 +61,8 @@ async def open_guests(
     disks = log.absolute().with_name(f"disks-{secrets.token_hex(4)}")
     await lease.make_scratch(disks)
     async with Namespaces.open(lease) as wiring, open_bridge(wiring.hub, _CONTROL) as control:
-        made = await open_qemu(lease, wiring.hub, control, _CONTROL, disks) if kind == "qemu" else UML
+        place = QemuPlace(wiring.hub, control, _CONTROL, disks)
+        made = await open_qemu(lease, place, sizes.cores) if kind == "qemu" else UML
         sshd = NamespaceSshd.make(log, sizes.lost_after, temporary=str(DISK / "tmp"))
         common = _Common(made, lease, wiring, control, sshd, token, log, disks, sizes)
         names = wiring.list_hosts(count)

@@ -6,6 +6,7 @@ import asyncio
 import os
 from ipaddress import IPv4Network
 from pathlib import Path
+from typing import NamedTuple
 
 from steelyard.errors import HostError
 from steelyard.hosts.lease import Lease
@@ -21,8 +22,8 @@ _RUN = f"""
 cat "$SY_EARLY" own.cpio > early.cpio
 ln -s "$9" disk.raw  # a comma in a path would end it
 [ "${{10}}" ] && state="-incoming fd:4" || state=
-{EMULATOR} -M q35 -accel "$SY_ACCELERATOR" -m "$(($6 >> 20))" -nodefaults -no-user-config \\
-    -display none -no-reboot -sandbox on,spawn=deny -kernel "$SY_KERNEL" -initrd early.cpio \\
+{EMULATOR} -M q35 -accel "$SY_ACCELERATOR" -smp "$SY_CORES" -m "$(($6 >> 20))" -nodefaults \\
+    -no-user-config -display none -no-reboot -sandbox on,spawn=deny -kernel "$SY_KERNEL" -initrd early.cpio \\
     -append "console=ttyS0 quiet panic=-1 no_timer_check" \\
     -chardev stdio,id=console,signal=off -serial chardev:console \\
     -chardev file,id=up,path=/run/steelyard/up -serial chardev:up \\
@@ -45,28 +46,36 @@ _ROOM = "it needs as much room as the guest has memory; see --scratch DIR"
 _ACCELERATORS = {"kvm": "qemu (KVM)", "tcg": "qemu (emulated)"}
 
 
-async def open_qemu(lease: Lease, hub: int, network: IPv4Network, card: str, directory: Path) -> GuestKind:
+class QemuPlace(NamedTuple):
+    """Where guests of a run get their files: over the bridge `card` of a network of the hub."""
+
+    hub: int
+    network: IPv4Network
+    card: str
+    directory: Path
+
+
+async def open_qemu(lease: Lease, place: QemuPlace, cores: int) -> GuestKind:
     """Guests of QEMU for a run, and what they need around them until the lease ends.
 
-    `network`, over whose bridge `card` they get their files, is one of the hub; `directory` is the run's own.
     Raises HostError that says what is missing.
     """
     require_programs((EMULATOR, *NEEDS))
-    places = [directory / name for name in ("kernel", "files")]
-    for place in places:
-        place.mkdir(mode=0o700)
-    made, shared = await asyncio.gather(
-        prepare_kernel(places[0]), share_files(lease, hub, network, card, places[1])
-    )
-    return describe_qemu(made, shared)
+    kernels, root = place.directory / "kernel", place.directory / "files"
+    for directory in (kernels, root):
+        directory.mkdir(mode=0o700)
+    serving = share_files(lease, place.hub, place.network, place.card, root)
+    kernel, files = await asyncio.gather(prepare_kernel(kernels), serving)
+    return describe_qemu(kernel, files, cores)
 
 
-def describe_qemu(kernel: GuestKernel, files: SharedFiles) -> GuestKind:
-    """Guests of QEMU that have this kernel and these files. Pure."""
+def describe_qemu(kernel: GuestKernel, files: SharedFiles, cores: int) -> GuestKind:
+    """Guests of QEMU that have this kernel, these files, and so many cores. Pure."""
     variables = {
         "SY_KERNEL": str(kernel.image),
         "SY_EARLY": str(kernel.early),
         "SY_ACCELERATOR": kernel.accelerator,
+        "SY_CORES": str(cores),
         "SY_SERVER": files.address,
         "SY_SHARES": files.shares,
     }
