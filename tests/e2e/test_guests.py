@@ -100,7 +100,7 @@ def test_nothing_is_left_of_a_guest_that_an_event_has_disturbed(lab: Lab, until,
 @needs_qemu
 def test_nothing_is_left_of_a_guest_that_was_saved_when_its_controller_is_killed(lab: Lab, until) -> None:
     text = DISTURBED.replace("PLACE", str(lab.place)).replace("WHERE", '"node[0]"')
-    text = text.replace("{do: EVENT,", "{do: checkpoint_host, length: 1h,")
+    text = text.replace("{do: EVENT,", "{do: checkpoint_host, length: 50s,")
     runner = lab.start("run", "-q", lab.file(text), "--site", "guests:2:qemu", "--beside")
     assert until(lambda: lab.runs() and list(lab.runs()[-1].glob("disks-*/n2.state"))), runner.said()
     run = lab.runs()[-1]
