@@ -122,7 +122,14 @@ class NodeEventOptions(ServiceEventOptions):
     node: int = Field(ge=0, description="The index of the host in the service, counted from 0")
 
 
+class HostsEventOptions(EventOptions):
+    """Options of an event that acts on whole hosts."""
+
+    on: str = Field(description="The hosts, such as db[2] or db[:2]")
+
+
 NodeOptionsT = TypeVar("NodeOptionsT", bound=NodeEventOptions)
+HostsOptionsT = TypeVar("HostsOptionsT", bound=HostsEventOptions)
 
 
 class OnService:
@@ -156,6 +163,39 @@ class NodeEvent(Event[NodeOptionsT], OnService):
     def check(self) -> None:
         """Whether there is such a node."""
         _ = self.host
+
+
+class HostsEvent(Event[HostsOptionsT]):
+    """An event that acts on the hosts that its option `on` names.
+
+    It sets `host_protocol`, the protocol that each of them must have, and how a host without it is refused:
+    `refusal` is what the host cannot do, `advice` what to do about it.
+    """
+
+    host_protocol: ClassVar[type[Any]]
+    refusal: ClassVar[str]
+    advice: ClassVar[str]
+
+    @property
+    def hosts(self) -> tuple[Any, ...]:
+        """Its hosts; each has the protocol, `check` was asked before."""
+        return self.event_context.hosts(self.options.on)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its hosts, for the record."""
+        return [host.name for host in self.hosts]
+
+    def check(self) -> None:
+        """Whether the hosts are there, and the event can happen to each. Raises UsageError that names one."""
+        for host in self.hosts:
+            if not isinstance(host, self.host_protocol):
+                raise UsageError(f"host {host.name} {self.refusal}", hint=self.advice)
+            self.check_host(host)
+
+    def check_host(self, host: Any) -> None:
+        """What else must be true of a host with the protocol. Raises UsageError."""
+        return
 
 
 def find_services_on(context: EventContext, host: Host) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic import Field
 
-from steelyard.plugin import Duration, UsageError
-from steelyard.plugin.event import Event, EventOptions, check_servers, time_metric
-from steelyard.plugin.host import Drainable, Host
+from steelyard.plugin import Duration
+from steelyard.plugin.event import HostsEvent, HostsEventOptions, check_servers, time_metric
+from steelyard.plugin.host import Drainable
 
 
-class DrainOptions(EventOptions):
+class DrainOptions(HostsEventOptions):
     """Which hosts' nodes, and for how long."""
 
     on: str = Field(description="The hosts whose nodes are drained, such as db[1]")
@@ -25,7 +25,7 @@ class DrainOptions(EventOptions):
     )
 
 
-class Drain(Event[DrainOptions]):
+class Drain(HostsEvent[DrainOptions]):
     """Drain the nodes of hosts, as `kubectl drain` does: cordon them and evict all pods of the run from them.
 
     Evicted pods end at once, servers in them without notice. Others take their places on other nodes, or on
@@ -39,20 +39,19 @@ class Drain(Event[DrainOptions]):
     site_capabilities = frozenset({"drain-nodes"})
     permission = "drain"
     metrics = (time_metric("revive", "until the evicted hosts were reached again, from the end of `length`"),)
+    host_protocol = Drainable
+    refusal, advice = "is on no node that can be drained", "use kubernetes"
     is_disruptive = True
     examples = ({"on": "db[1]"}, {"on": "db[1]", "length": "30s"})
 
-    def check(self) -> None:
-        """Whether the hosts are there, and the servers on their nodes end with the trial."""
-        for host in self.event_context.hosts(self.options.on):
-            if not isinstance(host, Drainable):
-                raise UsageError(f"host {host.name} is on no node that can be drained", hint="use kubernetes")
-            for each in host.list_node_hosts():
-                check_servers(self.event_context, each, is_restarted=self.options.length is not None)
+    def check_host(self, host: Any) -> None:
+        """Whether the servers on its node end with the trial."""
+        for each in host.list_node_hosts():
+            check_servers(self.event_context, each, is_restarted=self.options.length is not None)
 
     async def happen(self) -> Mapping[str, Any]:
         """Drain; uncordon after the length."""
-        nodes = [await host.drain_node() for host in self._list_hosts()]
+        nodes = [await host.drain_node() for host in self.hosts]
         facts = {"nodes": sorted({*nodes})}
         if self.options.length is None:
             return facts
@@ -63,8 +62,4 @@ class Drain(Event[DrainOptions]):
 
     async def heal(self) -> None:
         """Uncordon, and reach the hosts again."""
-        await asyncio.gather(*(host.uncordon_node() for host in self._list_hosts()))
-
-    def _list_hosts(self) -> list[Drainable]:
-        hosts: tuple[Host, ...] = self.event_context.hosts(self.options.on)
-        return [host for host in hosts if isinstance(host, Drainable)]
+        await asyncio.gather(*(host.uncordon_node() for host in self.hosts))

@@ -9,21 +9,26 @@ from typing import Any
 
 from pydantic import Field
 
-from steelyard.plugin import Duration, UsageError
-from steelyard.plugin.event import Event, EventOptions, check_servers, find_services_on, time_metric
+from steelyard.plugin import Duration
+from steelyard.plugin.event import (
+    HostsEvent,
+    HostsEventOptions,
+    check_servers,
+    find_services_on,
+    time_metric,
+)
 from steelyard.plugin.host import HostKillable
 
 
-class KillHostOptions(EventOptions):
+class KillHostOptions(HostsEventOptions):
     """Which hosts, and for how long."""
 
-    on: str = Field(description="The hosts, such as db[2] or db[:2]")
     length: Duration | None = Field(
         None, gt=0, description="How long they stay dead; default: until the end of the trial"
     )
 
 
-class KillHost(Event[KillHostOptions]):
+class KillHost(HostsEvent[KillHostOptions]):
     """Kill whole hosts, as a power cut does: kernel, programs and memory are gone at once, nobody is told.
 
     Peers get no word either: an open connection to a dead host stays silent until the host is back, or until
@@ -39,23 +44,19 @@ class KillHost(Event[KillHostOptions]):
     Options = KillHostOptions
     site_capabilities = frozenset({"kill-hosts"})
     metrics = (time_metric("revive", "until the killed hosts were reached again, from the end of `length`"),)
+    host_protocol = HostKillable
+    refusal, advice = "cannot be killed", "use the site guests or kubernetes"
     is_disruptive = True
     examples = ({"on": "db[2]"}, {"on": "db[:2]", "length": "5s"})
 
-    def check(self) -> None:
-        """Whether the hosts are there and can be killed, and their servers restarted."""
-        for host in self.event_context.hosts(self.options.on):
-            if not isinstance(host, HostKillable):
-                raise UsageError(
-                    f"host {host.name} cannot be killed", hint="use the site guests or kubernetes"
-                )
-            check_servers(self.event_context, host, is_restarted=self.options.length is not None)
+    def check_host(self, host: Any) -> None:
+        """Whether its servers can be restarted."""
+        check_servers(self.event_context, host, is_restarted=self.options.length is not None)
 
     async def happen(self) -> Mapping[str, Any]:
         """Kill; after the length, bring the hosts and their servers back."""
-        hosts = self.event_context.hosts(self.options.on)
-        await asyncio.gather(*(host.kill_host() for host in hosts if isinstance(host, HostKillable)))
-        facts = {"hosts": [host.name for host in hosts]}
+        await asyncio.gather(*(host.kill_host() for host in self.hosts))
+        facts = {"hosts": self.names}
         if self.options.length is None:
             return facts
         await asyncio.sleep(self.options.length)
@@ -72,14 +73,13 @@ class KillHost(Event[KillHostOptions]):
 
     async def _revive(self) -> None:
         """All hosts, whatever becomes of the others. Raises what went wrong first."""
-        hosts = self.event_context.hosts(self.options.on)
-        revivals = (host.revive() for host in hosts if isinstance(host, HostKillable))
+        revivals = (host.revive() for host in self.hosts)
         if wrong := [each for each in await asyncio.gather(*revivals, return_exceptions=True) if each]:
             raise wrong[0]
 
     async def _restart(self, names: frozenset[str]) -> None:
         """The servers of these services on the hosts; those that run are left alone."""
-        for host in self.event_context.hosts(self.options.on):
+        for host in self.hosts:
             for name, service in find_services_on(self.event_context, host).items():
                 if name in names:
                     await service.restart(host.name)

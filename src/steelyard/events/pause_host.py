@@ -8,21 +8,20 @@ from typing import Any
 
 from pydantic import Field
 
-from steelyard.plugin import Duration, UsageError
-from steelyard.plugin.event import Event, EventOptions
+from steelyard.plugin import Duration
+from steelyard.plugin.event import HostsEvent, HostsEventOptions
 from steelyard.plugin.host import HostPausable
 
 
-class PauseHostOptions(EventOptions):
+class PauseHostOptions(HostsEventOptions):
     """Which hosts, and for how long."""
 
-    on: str = Field(description="The hosts, such as db[2] or db[:2]")
     length: Duration | None = Field(
         None, gt=0, description="How long they stand still; default: until the end of the trial"
     )
 
 
-class PauseHost(Event[PauseHostOptions]):
+class PauseHost(HostsEvent[PauseHostOptions]):
     """Pause whole hosts, their kernels too, as a hypervisor does while it migrates a machine.
 
     Their programs notice only that the clock jumps. Keep the pause shorter than the time after which a host
@@ -32,24 +31,17 @@ class PauseHost(Event[PauseHostOptions]):
 
     Options = PauseHostOptions
     site_capabilities = frozenset({"pause-hosts"})
+    host_protocol = HostPausable
+    refusal, advice = "cannot be paused", "use the site guests"
     is_disruptive = True
     examples = ({"on": "db[2]"}, {"on": "db[:2]", "length": "5s"})
 
-    def check(self) -> None:
-        """Whether the hosts are there and can be paused."""
-        for host in self.event_context.hosts(self.options.on):
-            if not isinstance(host, HostPausable):
-                raise UsageError(f"host {host.name} cannot be paused", hint="use the site guests")
-
     async def happen(self) -> Mapping[str, Any]:
         """Pause, and go on after the length."""
-        await asyncio.gather(*(host.pause_host() for host in self._hosts()))
+        await asyncio.gather(*(host.pause_host() for host in self.hosts))
         await self.heal_after(self.options.length)
-        return {"hosts": [host.name for host in self.event_context.hosts(self.options.on)]}
+        return {"hosts": self.names}
 
     async def heal(self) -> None:
         """Let them go on."""
-        await asyncio.gather(*(host.continue_host() for host in self._hosts()))
-
-    def _hosts(self) -> list[HostPausable]:
-        return [host for host in self.event_context.hosts(self.options.on) if isinstance(host, HostPausable)]
+        await asyncio.gather(*(host.continue_host() for host in self.hosts))
