@@ -189,6 +189,26 @@ def test_a_lost_host_is_reached_again(run, agent):
     assert gone(run, far.scratch)
 
 
+def test_a_host_whose_scratch_could_not_be_marked_again_stays_lost_until_it_can(run, agent):
+    async def story():
+        async with Far(run) as far:
+            far.channel.close()
+            assert await asyncio.to_thread(run.until, lambda: not Path(far.scratch).exists())
+            Path(far.scratch).write_text("in the way")
+            for _ in range(2):
+                with pytest.raises(HostLost, match=str(far.scratch)):
+                    await far.host.check()
+                with pytest.raises(HostLost, match=str(far.scratch)):
+                    await far.start("true")
+            Path(far.scratch).unlink()
+            await far.host.check()
+            assert [path.name for path in Path(far.scratch).iterdir()] == [".steelyard-scratch"]
+        return far
+
+    far = asyncio.run(story())
+    assert gone(run, far.scratch)
+
+
 def test_who_ended_before_it_could_wait_has_begun_and_ended():
     async def story():
         child = AgentChild(None, "n1:7")

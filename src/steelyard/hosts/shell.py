@@ -65,6 +65,7 @@ class ShellHost(Host):
         self._base, self._desk = scratch, PurePosixPath("/")
         self._ids = (f"{self.name}:{number}" for number in itertools.count(1))
         self._agent_pid, self._agent_start = 0, 0
+        self._former: set[tuple[str, str, str, str]] = set()  # machine, and agents that lost us there
         self._agent: Agent | None = None
         self._given_up: HostLost | None = None
         self._lease, self._reaching = AsyncExitStack(), asyncio.Lock()
@@ -295,19 +296,28 @@ class ShellHost(Host):
     async def _reconnect(self) -> None:
         # The probe's directory may outlive it, where it was killed: nobody else is there to remove it.
         shell = self._agent is not None and self._agent.hello.kind == "sh"
-        former = (str(self._agent_pid), str(self._agent_start), str(self._desk) if shell else "")
-        machine = self.machine
+        agent = (str(self._agent_pid), str(self._agent_start), str(self._desk) if shell else "")
+        self._former.add((self.machine, *agent))
         await self.leave()
         await self.connect()
         try:
-            if self.machine == machine:  # one that has booted meanwhile ended everything
-                await self._await_former_agent(*former)
-            for path in self._scratch:
-                await self._ask("scratch", str(path), str(self.mark))
-        except HostLost:
+            await self._resume_scratch()
+        except HostLost as error:
+            self.give_up(error)  # or the next `check` would find all well, without marked directories
             raise
         except HostError as error:
-            raise HostLost(error.message, hint=error.hint) from error
+            lost = HostLost(error.message, hint=error.hint)
+            self.give_up(lost)
+            raise lost from error
+
+    async def _resume_scratch(self) -> None:
+        """Mark its directories again, once nobody is there who would remove them."""
+        for machine, *former in sorted(self._former):
+            if self.machine == machine:  # one that has booted meanwhile ended everything
+                await self._await_former_agent(*former)
+        for path in self._scratch:
+            await self._ask("scratch", str(path), str(self.mark))
+        self._former.clear()
 
     async def _await_former_agent(self, pid: str, start: str, desk: str) -> None:
         """Wait for the end of an agent that lost us: it ends what we began, and removes our directories."""
