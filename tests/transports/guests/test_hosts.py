@@ -97,6 +97,30 @@ def test_any_account_keeps_data_on_its_disk_which_outlives_a_kill(tmp_path: Path
 
 
 @marked
+def test_what_was_blocked_is_blocked_when_it_is_booted_again(tmp_path: Path) -> None:
+    async def story(hosts: Hosts) -> None:
+        one, two = hosts
+        await listen(one, tmp_path)
+        assert await comes(lambda: (tmp_path / "out").read_text() == "up\n")
+        await two.block_addresses([one.address])
+        await two.kill_host()
+        await two.revive()
+        assert not await knock(two, one, 3)
+        await two.unblock_addresses([one.address])
+        assert await knock(two, one)
+        await two.kill_host()
+        await two.block_addresses([one.address])
+        await two.revive()
+        assert not await knock(two, one, 3)
+        await two.kill_host()
+        await two.unblock_addresses([one.address])
+        await two.revive()
+        assert await knock(two, one)
+
+    lease(site(hosts=2), tmp_path, story)
+
+
+@marked
 def test_one_that_is_paused_stands_still_and_goes_on(tmp_path: Path) -> None:
     async def story(hosts: Hosts) -> None:
         one, two = hosts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
 
@@ -57,13 +57,16 @@ class GuestHost(SshNode):
     guest: Guest
     way: SshTransport
     _watch: asyncio.Task[None] | None = None
+    _blocked: frozenset[str] = frozenset()
 
     async def connect(self) -> None:
-        """Boot it where it does not run, and reach it; see `ShellHost`."""
+        """Boot it where it does not run, and reach it; see `ShellHost`. What was blocked is blocked again."""
         if not self.guest.is_running:
             await self.guest.boot()
         self._begin_watching()
         await super().connect()
+        if self._blocked:
+            await self._route("replace blackhole", self._blocked)
 
     async def leave(self) -> None:
         """End everything there; see `ShellHost`."""
@@ -141,14 +144,18 @@ class GuestHost(SshNode):
         await capture_output(*self.wiring.cable_command(self.name, *_HEAL))
 
     async def block_addresses(self, addresses: Sequence[str]) -> None:
-        """Have it reach these addresses no more. Raises HostError."""
-        await self._route("replace blackhole", addresses)
+        """Have it reach these addresses no more, also when it is booted again. Raises HostError."""
+        self._blocked |= {*addresses}
+        with suppress(HostDown):
+            await self._route("replace blackhole", addresses)
 
     async def unblock_addresses(self, addresses: Sequence[str]) -> None:
         """Have it reach them again. Raises HostError."""
-        await self._route("flush type blackhole exact", addresses)
+        self._blocked -= {*addresses}
+        with suppress(HostDown):
+            await self._route("flush type blackhole exact", addresses)
 
-    async def _route(self, verb: str, addresses: Sequence[str]) -> None:
+    async def _route(self, verb: str, addresses: Iterable[str]) -> None:
         words = ("sh", "-c", _ROUTE, "sh", verb, *addresses)
         if await self.capture(words) is None:
             raise HostError(f"host {self.name}: its routes to {', '.join(addresses)} could not be changed")
