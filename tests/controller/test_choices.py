@@ -43,3 +43,30 @@ def test_who_names_a_site_gets_that_one():
     assert choose_site(None, experiment(**two), "local:2").notes == ()
     with pytest.raises(UsageError, match="the site has 1"):
         choose_site(RunChoices("local"), experiment(**two))
+
+
+@pytest.mark.parametrize(
+    ("length", "notes", "fault"),
+    [
+        ({"length": "59s"}, 0, ""),
+        (
+            {"length": "60s"},
+            0,
+            r"entry 1 \(pause_host\): `length` is 60.0 s, but site guests:2 counts a host as",
+        ),
+        ({"length": "${long}"}, 0, r"`length` is 100 s, but site guests:2 counts a host as lost after 60.0 s"),
+        ({}, 1, ""),
+    ],
+)
+def test_a_pause_must_not_lose_its_host(length, notes, fault):
+    timeline = [{"do": "pause_host", "on": "db", **length}]
+    made = experiment(roles={"db": 1, "load": 1}, timeline=timeline, parameters={"long": ["5s", "100s"]})
+    if fault:
+        with pytest.raises(UsageError, match=fault) as said:
+            choose_site(RunChoices("guests:2"), made)
+        assert "raise `lost_after` of the site" in said.value.hint
+        return
+    named = choose_site(RunChoices("guests:2"), made)
+    assert len(named.notes) == notes
+    assert all("without `length` it lasts until the end of the trial" in note for note in named.notes)
+    assert choose_site(RunChoices(named), made).notes == named.notes, "and says so once"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,13 @@ from typing import Any
 from steelyard.errors import UsageError
 from steelyard.model.experiment import Experiment
 from steelyard.model.keys.roles import assign_hosts, count_min_hosts
+from steelyard.model.keys.timeline import Entry
+from steelyard.model.space import cells
 from steelyard.sites.base import Site
-from steelyard.spec.bind import event_class
+from steelyard.spec.bind import bind_event_options, event_class
 from steelyard.spec.checks.rights import list_privileged
 from steelyard.spec.sites import NamedSite, resolve
+from steelyard.units import show
 
 _NO_JOBS_HINT = "leave it out, or choose a batch site such as --site slurm:4"
 JOB = "STEELYARD_JOB"
@@ -68,7 +71,8 @@ def choose_site(choices: RunChoices | None, experiment: Experiment, before: str 
         _check_no_jobs(choices.jobs, named.name)
     _check_events(named, experiment)
     _check_rights(named, experiment)
-    return named
+    notes = dict.fromkeys((*named.notes, *_check_pauses(named, experiment)))
+    return replace(named, notes=tuple(notes))
 
 
 def _resolve_site(chosen: str | Site[Any] | NamedSite) -> NamedSite:
@@ -100,6 +104,29 @@ def _check_events(named: NamedSite, experiment: Experiment) -> None:
                 hint="use hosts on this machine that can: `lab: {use: netns, hosts: 4, via: nsenter}` in "
                 "sites.yaml, and `--site lab`",
             )
+
+
+def _check_pauses(named: NamedSite, experiment: Experiment) -> Iterator[str]:
+    """What to know of hosts that may be silent until they are lost. Raises UsageError where one will be."""
+    limit = named.site.silence_limit()
+    for number, entry in enumerate(experiment.timeline, 1):
+        if limit is None or not event_class(entry.plugin).silences_hosts:
+            continue
+        where = f"timeline, entry {number} ({entry.do})"
+        lost = f"site {named.name} counts a host as lost after {show(limit, 's')} without an answer"
+        lengths = _list_lengths(entry, experiment)
+        if (longest := max(filter(None, lengths), default=0.0)) >= limit:
+            message = f"{where}: `length` is {show(longest, 's')}, but {lost}"
+            raise UsageError(message, hint="shorten it, or raise `lost_after` of the site")
+        if None in lengths:
+            yield f"{where}: without `length` it lasts until the end of the trial, but {lost}"
+
+
+def _list_lengths(entry: Entry, experiment: Experiment) -> list[float | None]:
+    """How long an event takes in each cell, in seconds."""
+    kind = event_class(entry.plugin)
+    bound = [bind_event_options(entry, cell) for cell in cells(experiment, experiment.seed or 0)]
+    return [getattr(kind.Options.model_validate(options), "length", None) for options in bound]
 
 
 def _check_rights(named: NamedSite, experiment: Experiment) -> None:

@@ -71,10 +71,11 @@ class Event(ABC, Generic[OptionsT]):
     It sets `Options`, its `EventOptions` class; `capability`, the protocol that its service must have;
     `site_capabilities`, what its site must be capable of (`sites.base.Capability`); `metrics`, those of its
     facts that are figures of the trial, beside the time it took; `permission`, what the file must `allow`;
-    `is_disruptive`, whether something answers
-    nobody for a while; `changes_hosts`, whether its service has other hosts afterwards; `needs_spare_hosts`,
-    whether it takes them from `grow_into`; `covers`, ids of published requirements (`MIK.1`); `examples`,
-    option mappings for the catalogue and the contract tests. Methods raise HostError.
+    `is_disruptive`, whether something answers nobody for a while; `silences_hosts`, whether that is a whole
+    host, from which Steelyard hears nothing either for the `length` of its options; `changes_hosts`, whether
+    its service has other hosts afterwards; `needs_spare_hosts`, whether it takes them from `grow_into`;
+    `covers`, ids of published requirements (`MIK.1`); `examples`, option mappings for the catalogue and the
+    contract tests. Methods raise HostError.
     """
 
     Options: ClassVar[type[EventOptions]] = EventOptions
@@ -83,6 +84,7 @@ class Event(ABC, Generic[OptionsT]):
     metrics: ClassVar[tuple[Metric, ...]] = ()
     permission: ClassVar[str | None] = None
     is_disruptive: ClassVar[bool] = False
+    silences_hosts: ClassVar[bool] = False
     changes_hosts: ClassVar[bool] = False
     needs_spare_hosts: ClassVar[bool] = False
     covers: ClassVar[tuple[str, ...]] = ()

@@ -9,21 +9,20 @@ from typing import Any
 
 from pydantic import Field
 
-from steelyard.plugin import Duration, Metric, UsageError
-from steelyard.plugin.event import Event, EventOptions, time_metric
+from steelyard.plugin import Duration, Metric
+from steelyard.plugin.event import HostsEvent, HostsEventOptions, time_metric
 from steelyard.plugin.host import HostCheckpointable
 
 
-class CheckpointHostOptions(EventOptions):
+class CheckpointHostOptions(HostsEventOptions):
     """Which hosts, and for how long they are gone."""
 
-    on: str = Field(description="The hosts, such as db[2] or db[:2]")
     length: Duration = Field(
         Duration(0.0), ge=0, description="How long they are gone between the save and the restore"
     )
 
 
-class CheckpointHost(Event[CheckpointHostOptions]):
+class CheckpointHost(HostsEvent[CheckpointHostOptions]):
     """Save whole hosts to files, end them, and have them go on where they were, kernel and all.
 
     A hypervisor does this before it maintains or moves a machine. Nothing is lost: programs notice only that
@@ -41,32 +40,24 @@ class CheckpointHost(Event[CheckpointHostOptions]):
         time_metric("save", "from the stop of the hosts until their synced state files held all"),
         time_metric("restore", "from a cold cache until all hosts went on"),
     )
+    host_protocol = HostCheckpointable
+    refusal, advice = "cannot be saved", "use the site guests with `kind: qemu`"
     is_disruptive = True
+    silences_hosts = True
     examples = ({"on": "db[0]"}, {"on": "db[:2]", "length": "5s"})
-
-    def check(self) -> None:
-        """Whether the hosts are there and can be saved."""
-        for host in self.event_context.hosts(self.options.on):
-            if not isinstance(host, HostCheckpointable):
-                hint = "use the site guests with `kind: qemu`"
-                raise UsageError(f"host {host.name} cannot be saved", hint=hint)
 
     async def happen(self) -> Mapping[str, Any]:
         """Save and end them; after the length, have them go on."""
         began = time.monotonic()
-        sizes = await asyncio.gather(*(host.checkpoint_host() for host in self._hosts()))
+        sizes = await asyncio.gather(*(host.checkpoint_host() for host in self.hosts))
         saved = time.monotonic()
         await asyncio.sleep(self.options.length)
         asked = time.monotonic()
         await self.heal()
         restored = time.monotonic()
-        facts = {"hosts": [host.name for host in self.event_context.hosts(self.options.on)]}
-        return {**facts, "size": sum(sizes), "save_time": saved - began, "restore_time": restored - asked}
+        times = {"save_time": saved - began, "restore_time": restored - asked}
+        return {"hosts": self.names, "size": sum(sizes), **times}
 
     async def heal(self) -> None:
         """Have those go on that are still gone."""
-        await asyncio.gather(*(host.restore_host() for host in self._hosts()))
-
-    def _hosts(self) -> list[HostCheckpointable]:
-        hosts = self.event_context.hosts(self.options.on)
-        return [host for host in hosts if isinstance(host, HostCheckpointable)]
+        await asyncio.gather(*(host.restore_host() for host in self.hosts))

@@ -24,8 +24,8 @@ class PauseHostOptions(HostsEventOptions):
 class PauseHost(HostsEvent[PauseHostOptions]):
     """Pause whole hosts, their kernels too, as a hypervisor does while it migrates a machine.
 
-    Their programs notice only that the clock jumps. Keep the pause shorter than the time after which a host
-    counts as lost (`lost_after` of the site), and run no copy of the workload there. Requires a site that
+    Their programs notice only that the clock jumps. The pause must be shorter than the time after which a
+    host counts as lost (`lost_after` of the site). Run no copy of the workload there. Requires a site that
     supports it (`guests`). **Healed** by letting them go on.
     """
 
@@ -34,6 +34,7 @@ class PauseHost(HostsEvent[PauseHostOptions]):
     host_protocol = HostPausable
     refusal, advice = "cannot be paused", "use the site guests"
     is_disruptive = True
+    silences_hosts = True
     examples = ({"on": "db[2]"}, {"on": "db[:2]", "length": "5s"})
 
     async def happen(self) -> Mapping[str, Any]:

@@ -117,6 +117,10 @@ class Site(ABC, Generic[OptionsT]):
         """What can be done on its hosts that not every site allows."""
         return frozenset()
 
+    def silence_limit(self) -> float | None:
+        """Seconds without an answer after which each of its hosts counts as lost; None where nobody knows."""
+        return None
+
     def find_restriction(self) -> Restriction | None:
         """What keeps programs on its hosts from all that needs root; None where they may do it, or may be
         allowed to, as nobody knows before a host is there.

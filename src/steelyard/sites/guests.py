@@ -89,6 +89,10 @@ class Guests(Site[GuestsOptions]):
         saved: set[Capability] = {"checkpoint-hosts"} if self.options.kind == "qemu" else set()
         return _CAPABILITIES | saved
 
+    def silence_limit(self) -> float:
+        """As was asked for."""
+        return self.options.lost_after
+
     def warnings(self) -> tuple[str, ...]:
         """What the figures do not say."""
         return (_CAVEATS[self.options.kind],)
