@@ -67,27 +67,26 @@ def find_key(about: dict[str, Any]) -> str:
     return str(about["metadata"]["labels"][KEY])
 
 
-def ask(words: list[str]) -> list[dict[str, Any]]:
-    """The objects that a command prints."""
+def ask(words: list[str]) -> list[dict[str, Any]] | None:
+    """The objects that a command prints; None where it fails."""
     done = subprocess.run(words, stdout=subprocess.PIPE, check=False)
-    if done.returncode:
-        sys.exit(done.returncode)
-    return list(json.loads(done.stdout.decode())["items"])
+    return None if done.returncode else list(json.loads(done.stdout.decode())["items"])
 
 
 def main(words: list[str]) -> None:
     """Run the commands, and tell of what they print."""
     middle = words.index("--")
     objects = ask(words[:middle])
+    if objects is None:
+        sys.exit(1)
     told = list(read_stamps(objects))
-    alone = {find_key(each) for each in objects} - {
-        find_key(each) for each in objects if each["kind"] == "Pod"
-    }
+    jobs = {find_key(each): each["metadata"]["uid"] for each in objects if each["kind"] == "Job"}
+    alone = jobs.keys() - {find_key(each) for each in objects if each["kind"] == "Pod"}
     if any(each["stands"] == "waits" and each["job"] in alone for each in told):
-        refusals = {each["involvedObject"]["uid"]: each["message"] for each in ask(words[middle + 1 :])}
-        uids = {find_key(each): each["metadata"]["uid"] for each in objects if each["kind"] == "Job"}
+        events = ask(words[middle + 1 :]) or []  # who may not see them reads no reason
+        refusals = {each["involvedObject"]["uid"]: each["message"] for each in events}
         for each in told:
-            each["why"] = each["why"] or refusals.get(uids.get(each["job"], ""), "")
+            each["why"] = each["why"] or refusals.get(jobs.get(each["job"], ""), "")
     for each in told:
         print(json.dumps(each))
 
