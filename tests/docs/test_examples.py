@@ -70,6 +70,7 @@ SHORT = {
     "published/fermilab-2015/figure-1.yaml": (),
     "published/fermilab-2015/table-1.yaml": (),
     "published/xtreemos-2010/figure-4.9.yaml": (),
+    "published/xtreemos-2010/table-4.3.yaml": (),
     "published/xtreemos-2010/table-4.4.yaml": (),
     "ska.yaml": (),
     "ska1-outstanding.yaml": (),

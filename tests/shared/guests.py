@@ -13,14 +13,12 @@ from typing import Any
 import pytest
 
 from patience import PATIENCE
-from steelyard.errors import HostError
 from steelyard.hosts.base import Host, Process, Streams
 from steelyard.hosts.sweep import find_bearers
 from steelyard.hosts.token import Token
 from steelyard.model.command import Command
 from steelyard.sites.guests import Guests, GuestsOptions
-from steelyard.transports.guests.kernel import EMULATOR, find_kernel
-from steelyard.transports.guests.qemu import NEEDS as NEEDED_BY_QEMU
+from steelyard.transports.guests.opening import list_obstacles
 from steelyard.transports.namespaces.holders import find_sshd, search_path
 from steelyard.transports.namespaces.network import NEEDS
 
@@ -32,19 +30,8 @@ needs_guests = [
 ]
 
 
-def explain_missing_qemu() -> str:
-    """What keeps guests of QEMU from booting here; nothing where they may."""
-    missing = [each for each in (EMULATOR, *NEEDED_BY_QEMU) if not shutil.which(each, path=search_path())]
-    if missing:
-        return f"not installed: {', '.join(missing)}"
-    try:
-        find_kernel()
-    except HostError as error:
-        return error.message
-    return ""
-
-
-needs_qemu = pytest.mark.skipif(bool(explain_missing_qemu()), reason=explain_missing_qemu())
+LACKING = list_obstacles("qemu")
+needs_qemu = pytest.mark.skipif(bool(LACKING), reason="; ".join(LACKING))
 
 
 def marked(test):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path, PurePosixPath
@@ -103,6 +104,15 @@ def test_a_number_is_the_number_of_guests() -> None:
 def test_wrong_options_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         site(**given)
+
+
+@pytest.mark.parametrize(("kind", "program"), [("uml", "linux.uml"), ("qemu", "qemu-system-")])
+def test_what_is_not_installed_is_told_without_a_boot(
+    tmp_path: Path, monkeypatch, kind: str, program: str
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = asyncio.run(site(kind=kind).find_obstacles())
+    assert any(program in each and "install" in each for each in said)
 
 
 def test_a_reader_is_told_what_the_figures_do_not_say() -> None:

@@ -97,6 +97,12 @@ class Guests(Site[GuestsOptions]):
         """What the figures do not say."""
         return (_CAVEATS[self.options.kind],)
 
+    async def find_obstacles(self) -> list[str]:
+        """What is not installed here; nothing is booted."""
+        from steelyard.transports.guests.opening import list_obstacles
+
+        return list_obstacles(self.options.kind)
+
     def lease(
         self, token: Token, log: Path, hosts: int | None
     ) -> AbstractAsyncContextManager[tuple[Host, ...]]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import re
-import shutil
 from pathlib import Path
 from typing import NamedTuple
 
 from steelyard.errors import HostError
-from steelyard.transports.namespaces.holders import capture_output, search_path
+from steelyard.transports.namespaces.holders import capture_output
 
 EMULATOR = f"qemu-system-{platform.machine()}"
 _TRY_KVM = 10  # seconds; where KVM works, it takes less than one
@@ -132,14 +131,3 @@ def find_kernel() -> tuple[str, Path]:
 
 def _order(release: str) -> list[int]:
     return [int(number) for number in re.findall("[0-9]+", release)]
-
-
-def require_programs(programs: tuple[str, ...]) -> None:
-    """Raise HostError that names those that are missing."""
-    missing = [program for program in programs if not shutil.which(program, path=search_path())]
-    if missing:
-        packages = "qemu-system-x86 busybox cpio kmod nfs-ganesha nfs-ganesha-vfs rpcbind"
-        hint = f"install them (apt: {packages}), or use `kind: uml`"
-        raise HostError(
-            f"guests of QEMU need {', '.join(missing)}, which this machine does not have", hint=hint
-        )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import NamedTuple
 
+from steelyard.errors import HostError
 from steelyard.hosts.agent.agent import AgentTimeouts
 from steelyard.hosts.connect import connect_all
 from steelyard.hosts.lease import Lease
@@ -16,10 +17,10 @@ from steelyard.hosts.token import Token
 from steelyard.transports.guests.guest import BootScript, Guest
 from steelyard.transports.guests.hosts import Ground, GuestHost, QemuGuestHost
 from steelyard.transports.guests.kind import DISK, GuestKind
-from steelyard.transports.guests.qemu import QemuGuest, QemuPlace, open_qemu
-from steelyard.transports.guests.uml import UML
-from steelyard.transports.namespaces.network import BRIDGE, Namespaces, open_bridge
-from steelyard.transports.namespaces.sshd import NamespaceSshd
+from steelyard.transports.guests.qemu import QemuGuest, QemuPlace, check_qemu, open_qemu
+from steelyard.transports.guests.uml import UML, check_uml
+from steelyard.transports.namespaces.network import BRIDGE, Namespaces, check_namespaces, open_bridge
+from steelyard.transports.namespaces.sshd import NamespaceSshd, check_sshd
 from steelyard.transports.ssh.transport import SshTransport
 
 CONNECT_WITHIN = 60.0  # seconds; a guest's key exchange takes its time on a busy machine
@@ -28,6 +29,8 @@ _CLASSES: dict[str, tuple[type[GuestHost], type[Guest]]] = {
     "uml": (GuestHost, Guest),
     "qemu": (QemuGuestHost, QemuGuest),
 }
+
+_CHECKS = {"uml": check_uml, "qemu": check_qemu}
 
 
 class GuestSizes(NamedTuple):
@@ -53,11 +56,26 @@ class _Common(NamedTuple):
     sizes: GuestSizes
 
 
+def list_obstacles(kind: str) -> list[str]:
+    """What keeps guests of a kind from booting here, each with what to do about it."""
+    return [said for check in (check_namespaces, check_sshd, _CHECKS[kind]) if (said := _explain(check))]
+
+
+def _explain(check: Callable[[], object]) -> str:
+    try:
+        check()
+    except HostError as error:
+        return f"{error.message}; {error.hint}"
+    return ""
+
+
 @asynccontextmanager
 async def open_guests(
     lease: Lease, kind: str, count: int, token: Token, log: Path, sizes: GuestSizes
 ) -> AsyncIterator[tuple[GuestHost, ...]]:
     """So many guests of a kind, `uml` or `qemu`, booted and reached. Raises HostError."""
+    check_namespaces()
+    _CHECKS[kind]()
     disks = log.absolute().with_name(f"disks-{secrets.token_hex(4)}")
     await lease.make_scratch(disks)
     async with Namespaces.open(lease) as wiring, open_bridge(wiring.hub, _CONTROL) as control:

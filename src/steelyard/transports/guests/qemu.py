@@ -12,10 +12,11 @@ from steelyard.errors import HostError
 from steelyard.hosts.lease import Lease
 from steelyard.transports.guests.files import SharedFiles, share_files
 from steelyard.transports.guests.guest import Guest
-from steelyard.transports.guests.kernel import EMULATOR, GuestKernel, prepare_kernel, require_programs
+from steelyard.transports.guests.kernel import EMULATOR, GuestKernel, find_kernel, prepare_kernel
 from steelyard.transports.guests.kind import Devices, GuestKind
 from steelyard.transports.guests.qmp import Monitor
 from steelyard.transports.guests.state import SavedState
+from steelyard.transports.namespaces.holders import require_programs
 
 _RUN = f"""
 ( cd /run; printf "steelyard%s\\n" "" /hosts /init /guest | cpio --quiet -o -H newc ) > own.cpio
@@ -38,8 +39,8 @@ until [ -S qmp ]; do
     sleep 0.05
 done
 """
-NEEDS = ("busybox", "cpio", "modprobe", "ganesha.nfsd", "rpcbind", "mkfs.ext4")
-"""Programs beside the emulator."""
+_PROGRAMS = (EMULATOR, "busybox", "cpio", "modprobe", "ganesha.nfsd", "rpcbind", "mkfs.ext4")
+_PACKAGES = "qemu-system-x86 busybox cpio kmod nfs-ganesha nfs-ganesha-vfs rpcbind e2fsprogs"
 _DEVICES = Devices(disk="/dev/vda", card="eth0", door="eth1", line="/dev/ttyS1")
 _BANDWIDTH = 1 << 40  # bytes per second; QEMU's default suits a network
 _ROOM = "it needs as much room as the guest has memory; see --scratch DIR"
@@ -58,15 +59,21 @@ class QemuPlace(NamedTuple):
 async def open_qemu(lease: Lease, place: QemuPlace, cores: int) -> GuestKind:
     """Guests of QEMU for a run, and what they need around them until the lease ends.
 
-    Raises HostError that says what is missing.
+    Raises HostError.
     """
-    require_programs((EMULATOR, *NEEDS))
     kernels, root = place.directory / "kernel", place.directory / "files"
     for directory in (kernels, root):
         directory.mkdir(mode=0o700)
     serving = share_files(lease, place.hub, place.network, place.card, root)
     kernel, files = await asyncio.gather(prepare_kernel(kernels), serving)
     return describe_qemu(kernel, files, cores)
+
+
+def check_qemu() -> None:
+    """Raise HostError that says what guests of QEMU lack here."""
+    hint = f"install them (apt: {_PACKAGES}), or use `kind: uml`"
+    require_programs("guests of QEMU", _PROGRAMS, hint)
+    find_kernel()
 
 
 def describe_qemu(kernel: GuestKernel, files: SharedFiles, cores: int) -> GuestKind:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from steelyard.transports.guests.kind import Devices, GuestKind
+from steelyard.transports.namespaces.holders import require_programs
 
 UML = GuestKind(
     "uml",
@@ -16,3 +17,9 @@ linux.uml "mem=$6" root=/dev/root rootfstype=hostfs rootflags=/ rw quiet init=/r
 """,
     Devices(disk="/dev/ubda", card="vec0", door="vec1", line="/dev/ttyS0"),
 )
+
+
+def check_uml() -> None:
+    """Raise HostError that says what guests of User-mode Linux lack here."""
+    hint = "install the packages user-mode-linux and e2fsprogs"
+    require_programs("guests of User-mode Linux", ("linux.uml", "mkfs.ext4"), hint)

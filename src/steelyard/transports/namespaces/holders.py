@@ -94,6 +94,14 @@ def _explain_failure(what: str, said: bytes) -> HostError:
     return HostError(f"{what}: {words or 'it said nothing'}", hint=hint)
 
 
+def require_programs(what: str, programs: Sequence[str], hint: str) -> None:
+    """Raise HostError that says what needs those of them that are missing, and `hint`."""
+    missing = [program for program in programs if not shutil.which(program, path=search_path())]
+    if missing:
+        message = f"{what} need {', '.join(missing)}, which this machine does not have"
+        raise HostError(message, hint=hint)
+
+
 def find_sshd() -> str | None:
     """Where sshd is; it must be called by its full path."""
     return shutil.which("sshd", path=search_path())

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import shutil
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -22,7 +21,7 @@ from typing import NamedTuple, Self
 
 from steelyard.errors import HostError
 from steelyard.hosts.lease import Lease
-from steelyard.transports.namespaces.holders import capture_output, search_path, start_holder
+from steelyard.transports.namespaces.holders import capture_output, require_programs, start_holder
 from steelyard.transports.namespaces.subnet import find_free_subnet
 
 MOST = 250
@@ -115,7 +114,7 @@ class Namespaces:
     @asynccontextmanager
     async def open(cls, lease: Lease) -> AsyncIterator[Self]:
         """A hub with a network of its own and no nodes yet, held by the lease's minder. Raises HostError."""
-        _require_programs(NEEDS)
+        check_namespaces()
         hub = await start_holder(lease, ("-n",), _HUB, (), {})
         async with open_bridge(hub, BRIDGE) as network:
             yield cls(lease, network, hub)
@@ -140,7 +139,7 @@ class Namespaces:
 
         Raises HostError.
         """
-        _require_programs(("tc",) if rate else ())
+        check_namespaces(("tc",) if rate else ())
         addresses = self.addresses(count)
         variables = {
             "SY_HOSTS": self.list_hosts(count),
@@ -247,12 +246,11 @@ def _shaping_arguments(rate: float) -> str:
     return f"rate {int(rate * 8)}bit burst {burst}b latency 50ms"
 
 
-def _require_programs(programs: Sequence[str]) -> None:
+def check_namespaces(programs: Sequence[str] = NEEDS) -> None:
+    """Raise HostError where this machine cannot have any: without root, or without these programs."""
     if os.geteuid() != 0:
         raise HostError(
             "namespaces need root", hint="run as root, or use `--site local:N`, which needs no root"
         )
-    missing = [program for program in programs if not shutil.which(program, path=search_path())]
-    if missing:
-        hint = "install the packages iproute2 and util-linux, or use `--site local:N`, which needs neither"
-        raise HostError(f"namespaces need {', '.join(missing)}, which this machine does not have", hint=hint)
+    hint = "install the packages iproute2 and util-linux, or use `--site local:N`, which needs neither"
+    require_programs("namespaces", programs, hint)

@@ -78,10 +78,7 @@ class NamespaceSshd:
         Programs keep temporary files in the directory `temporary`, by default in ours. Raises HostError where
         no sshd is installed.
         """
-        program = find_sshd()
-        if program is None:
-            hint = "install openssh-server, or set `via: nsenter`"
-            raise HostError("no sshd is installed, so namespaces cannot be reached by SSH", hint=hint)
+        program = check_sshd()
         host, client = (asyncssh.generate_private_key("ssh-ed25519") for _ in range(2))
         return cls(program, host, client, log, lost_after, temporary)
 
@@ -114,6 +111,15 @@ class NamespaceSshd:
             private=self._client.export_private_key(),
             trusted=f"{address} {self._host.export_public_key().decode()}",
         )
+
+
+def check_sshd() -> str:
+    """Where sshd is. Raises HostError where none is installed."""
+    program = find_sshd()
+    if program is None:
+        hint = "install openssh-server, or set `via: nsenter`"
+        raise HostError("no sshd is installed, so namespaces cannot be reached by SSH", hint=hint)
+    return program
 
 
 def _format_setenv(temporary: str | None) -> Iterable[str]:
