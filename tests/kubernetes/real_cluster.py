@@ -60,6 +60,16 @@ class RealCluster:
         return self.ask("GET", f"/api/v1/namespaces/bench/pods?labelSelector={LABEL}")["items"]
 
     @contextmanager
+    def with_second_node(self) -> Iterator[None]:
+        """It has a node more, `node-2`, for as long as the block lasts."""
+        words = [sys.executable, str(SCRIPT)]
+        subprocess.run([*words, "join", "--dir", str(self.directory)], check=True)
+        try:
+            yield
+        finally:
+            subprocess.run([*words, "leave", "--dir", str(self.directory)], check=True)
+
+    @contextmanager
     def granted(self, role: str) -> Iterator[None]:
         """Its account may also do what a Role allows that events need, for as long as the block lasts."""
         with role_path(role).open() as file:
