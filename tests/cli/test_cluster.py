@@ -50,6 +50,16 @@ def test_what_is_wrong_is_said_before_anything_runs(steelyard, tmp_path, words, 
     assert not (tmp_path / "store" / "runs").exists()
 
 
+@pytest.mark.parametrize("words", [("--snapshot",), ("--snapshot-always", "--snapshots", "here")])
+def test_pods_do_not_have_the_directory_of_snapshots(steelyard, tmp_path, words):
+    (tmp_path / "sites.yaml").write_text("pods: {use: kubernetes, image: tools}")
+    done = steelyard("cluster", "run", "--site", "pods", *words)
+    assert done.code == 2, done
+    assert "nodes of site pods do not have the directory of snapshots" in done.err
+    assert "--snapshots s3://" in done.err
+    assert not (tmp_path / "store" / "runs").exists()
+
+
 def test_every_action_has_help_with_an_example(steelyard):
     for action in ACTIONS:
         done = steelyard("cluster", action, "--help")

@@ -119,6 +119,7 @@ def test_ranks_and_pycompss() -> None:
     assert (mpi["use"], mpi["on"], mpi["ranks"]) == ("command", "app", 3)
     compss = Application("app.py 3", "/w", pycompss="--lang=python -d").workload()
     assert (compss["use"], compss["flags"]) == ("pycompss", ["--lang=python", "-d"])
+    assert "cwd" not in Application("x", None).workload(), "its nodes do not have our directory"
     with pytest.raises(UsageError, match="only one"):
         Application("x", "/w", ranks=3, pycompss="").workload()
     with pytest.raises(UsageError, match="cannot be split"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -173,6 +174,23 @@ def test_a_run(bench: Bench) -> None:
     environment = json.loads((bench.record() / "environment.json").read_text())
     assert "steelyard-" in json.dumps(environment)
     assert "secret-token" not in json.dumps(environment) + "".join(bench.cluster.requests)
+
+
+@pytest.mark.skipif(not shutil.which("redis-server"), reason="redis-server is not installed")
+def test_a_cluster_keeps_its_controller_here_and_its_application_is_in_a_pod(
+    bench: Bench, enterable: Path
+) -> None:
+    sites = bench.place / "sites.yaml"  # the server gives up root, which pods of the stand-in have
+    sites.write_text(sites.read_text().replace(f"{bench.place}/volume", f"{enterable}/volume"))
+    words = ("--site", "pods", "--database", "redis", "-nC", "1", "-nA", "1", "--disjoint", "--finish")
+    appl = 'sh -c \'[ "$PWD" != "$0" ] && echo "port $STEELYARD_SERVICE_PORT"; exit 7\' ' + str(bench.place)
+    process = bench.steelyard("cluster", "run", *words, "--appl", appl)
+    said, _ = process.communicate()
+    assert process.returncode == 7, said
+    assert "port " in said
+    hosts = json.loads((bench.record() / "environment.json").read_text())["hosts"]
+    assert [host["role"] for host in hosts] == ["db", "app"]
+    assert not bench.cluster.labelled(LABEL)
 
 
 def test_an_api_server_that_is_away_fails_a_trial_and_the_run_goes_on(bench: Bench) -> None:

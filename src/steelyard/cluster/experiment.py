@@ -93,14 +93,15 @@ def _check_sizes(found: Sizes) -> Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """What runs beside the database: a command line as it was typed, in the directory where it was typed.
+    """What runs beside the database: a command line as it was typed, in the directory where it was typed, or
+    None where its nodes do not have that.
 
     `ranks`: of an MPI program, on each node of the application. `pycompss`: flags for runcompss; None where
     it is not started by that.
     """
 
     line: str
-    directory: str
+    directory: str | None
     ranks: int | None = None
     pycompss: str | None = None
 
@@ -108,8 +109,8 @@ class Application:
         """The workload entry. Raises UsageError for a line that cannot be split into words."""
         common = {
             "run": split_words(self.line, "--appl"),
-            "cwd": escape_template(self.directory),
             "to": SERVICE,
+            **({"cwd": escape_template(self.directory)} if self.directory else {}),
         }
         if self.pycompss is not None:
             if self.ranks is not None:

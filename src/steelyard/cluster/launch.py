@@ -42,6 +42,12 @@ class LaunchOptions:
         bare = self.site is None or self.site in BARE
         return DEFAULT_NODES if bare else resolve(self.site or "").site.size() or DEFAULT_NODES
 
+    @property
+    def has_directory(self) -> bool:
+        """Whether its nodes have the directory in which we are; those that come and go with a run do not."""
+        site = resolve(self.site or "local").site
+        return "shared-files" in site.capabilities() or site.install_policy != "never"
+
     def resolve_site(self, nodes: int) -> NamedSite:
         """The site, with what its jobs are to ask for. Raises UsageError, UnknownName."""
         text = self.site or "local"

@@ -36,10 +36,13 @@ def command(ctx: click.Context, /, cluster: str | None, nodes: int, **options: A
     from steelyard.spec.stores import choose_store
 
     target = find_cluster(choose_store(options["store"]), cluster)
-    appl = make_application(options)
+    asked = make_options(ctx, {**options, "name": f"{target.name}-attach"})
+    appl = make_application(options, asked)
     if appl is None:
         raise UsageError("no application given", hint="give --appl COMMAND")
-    asked = make_options(ctx, {**options, "name": f"{target.name}-attach"})
+    if not asked.has_directory:
+        message = f"nodes of site {asked.site} cannot read where the database of {target.name} is"
+        raise UsageError(message, hint="start its application with it: `steelyard cluster run --appl`")
 
     def work() -> int:
         ask(target.folder.control, "endpoint")

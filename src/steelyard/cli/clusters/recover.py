@@ -15,7 +15,12 @@ from steelyard.cli.clusters.options import (
     node_options,
     snapshot_place,
 )
-from steelyard.cli.clusters.run import make_application, make_cluster, make_options
+from steelyard.cli.clusters.run import (
+    check_snapshot_place,
+    make_application,
+    make_cluster,
+    make_options,
+)
 from steelyard.cli.options import AfterDashes
 from steelyard.cli.terminal import echo
 
@@ -44,14 +49,16 @@ def command(ctx: click.Context, /, chosen: str | None, latest: bool, **options: 
     place = snapshot_place(options["store"], options["place"])
     if not (chosen or latest):
         return report_errors(lambda: _list_snapshots(place))
-    asked, appl = make_options(ctx, options), make_application(options)
+    asked = make_options(ctx, options)
 
     def work() -> int:
         snapshot = _find_snapshot(place, chosen)
         own = replace(asked, site=asked.site or _snapshot_site(snapshot.site))
+        check_snapshot_place(place, own)
+        appl = make_application(options, own)
         nodes = {**options, **_count_nodes(options, len(snapshot.nodes), appl is not None)}
         recover = {"snapshot": snapshot.name, "from": place}
-        cluster = make_cluster(nodes, appl, default=own.node_count, recover=recover)
+        cluster = make_cluster(nodes, appl, own, recover=recover)
         warn_of_idle(cluster.sizes.total, cluster.sizes.idle_nodes)
         return launch(cluster.tree(), own, cluster.sizes.total)
 

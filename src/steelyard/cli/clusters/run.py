@@ -40,8 +40,8 @@ def command(ctx: click.Context, /, **options: Any) -> int:
     from steelyard.cli.clusters.launch import launch, warn_of_idle
 
     asked = make_options(ctx, options)
-    appl = make_application(options)
-    cluster = make_cluster(options, appl, default=asked.node_count)
+    appl = make_application(options, asked)
+    cluster = make_cluster(options, appl, asked)
     warn_of_idle(cluster.sizes.total, cluster.sizes.idle_nodes)
     return launch(cluster.tree(), asked, cluster.sizes.total)
 
@@ -54,13 +54,14 @@ def make_options(ctx: click.Context, options: dict[str, Any]) -> Any:
     return LaunchOptions(**{key: options[key] for key in keys}, words=ctx.meta.get("words", ()))
 
 
-def make_application(options: dict[str, Any]) -> Any:
+def make_application(options: dict[str, Any], asked: Any) -> Any:
     """What runs beside the database, in the directory in which we are; None without --appl."""
     from steelyard.cluster.experiment import Application
     from steelyard.errors import UsageError
 
     if options["line"] is not None:
-        return Application(options["line"], os.getcwd(), options["ranks"], options["pycompss"])  # noqa: PTH109
+        here = os.getcwd() if asked.has_directory else None  # noqa: PTH109
+        return Application(options["line"], here, options["ranks"], options["pycompss"])
     for option in ("ranks", "pycompss"):
         if options[option] is not None:
             name = "mpi" if option == "ranks" else option
@@ -70,17 +71,21 @@ def make_application(options: dict[str, Any]) -> Any:
     return None
 
 
-def make_cluster(options: dict[str, Any], appl: Any, *, default: int, **more: Any) -> Any:
-    """The cluster that the options describe. Raises UsageError."""
+def make_cluster(options: dict[str, Any], appl: Any, asked: Any, **more: Any) -> Any:
+    """The cluster that the options describe, for a job as it is asked for. Raises UsageError."""
     from steelyard.cluster.experiment import Cluster, resolve_sizes
 
     numbers = (options["total"], options["database_nodes"], options["application"])
     node_counts = resolve_sizes(
-        *numbers, disjoint=options["disjoint"], runs_application=appl is not None, default=default
+        *numbers,
+        disjoint=options["disjoint"],
+        runs_application=appl is not None,
+        default=asked.node_count,
     )
     save = None
     if options["snapshot"] or options["always"]:
         place = snapshot_place(options["store"], options["place"])
+        check_snapshot_place(place, asked)
         save = {"into": place, "when": "always" if options["always"] else "success"}
     return Cluster(
         name=options["name"],
@@ -92,3 +97,12 @@ def make_cluster(options: dict[str, Any], appl: Any, *, default: int, **more: An
         hold=not options["finish"],
         **more,
     )
+
+
+def check_snapshot_place(place: str, asked: Any) -> None:
+    """Whether its nodes can have snapshots there. Raises UsageError."""
+    from steelyard.errors import UsageError
+
+    if not asked.has_directory and not place.startswith("s3://"):
+        message = f"nodes of site {asked.site} do not have the directory of snapshots, {place}"
+        raise UsageError(message, hint="name a bucket: --snapshots s3://BUCKET/PREFIX")
