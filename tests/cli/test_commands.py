@@ -461,6 +461,14 @@ def test_doctor_tells_to_which_schedulers_jobs_can_be_submitted(steelyard):
     assert line.split(maxsplit=1)[1] == ", ".join(name for name in told if not told[name]) or "none" in line
 
 
+def test_doctor_tells_whether_running_processes_can_be_saved(steelyard):
+    [line] = [one for one in steelyard("doctor").out.splitlines() if one.startswith("criu ")]
+    said = line.split(maxsplit=1)[1]
+    assert said.startswith("saved a running process and restored it in ") or (
+        said.startswith("restores no process: ") and "have programs save themselves" in said
+    )
+
+
 def test_schema_is_a_schema(steelyard):
     document = steelyard("schema").document
     assert document["$schema"].startswith("https://json-schema.org/")

@@ -27,8 +27,9 @@ def command(scratch: str | None, site: str | None, store: str | None, as_json: b
     steelyard doctor --scratch /mnt/nvme
     steelyard doctor --site kubernetes
 
-    Nothing is changed; containers are tried with a program that does nothing, and schedulers are not asked
-    anything. Findings are sorted by severity: misleading results, scattered results, good to know.
+    Nothing is changed; containers are tried with a program that does nothing, criu with one that sleeps, and
+    schedulers are not asked anything. Findings are sorted by severity: misleading results, scattered results,
+    good to know.
     """
     import asyncio
 
@@ -45,6 +46,7 @@ def command(scratch: str | None, site: str | None, store: str | None, as_json: b
     echo(f"scratch {where}: {_describe_scratch(environment['scratch'])}")
     for tried in environment["environments"]:
         echo(f"{tried['name']:12} {_describe_tried(tried)}")
+    echo(f"criu         {_describe_criu(environment['criu'])}")
     echo(f"schedulers   {_list_schedulers(environment['schedulers'])}")
     for note in environment["advice"]:
         _print_note(note)
@@ -85,6 +87,16 @@ def _describe_tried(tried: dict[str, Any]) -> str:
     if tried["runs"]:
         return f"runs programs; one that does nothing took {tried['seconds'] * 1e3:.0f} ms"
     return f"runs no program: {make_one_line(tried['reason'])}"
+
+
+def _describe_criu(tried: dict[str, Any]) -> str:
+    """Whether running processes can be saved here from outside, and what to do where they cannot."""
+    if tried["restores"]:
+        return f"saved a running process and restored it in {tried['seconds'] * 1e3:.0f} ms"
+    return (
+        f"restores no process: {make_one_line(tried['reason'])}; have programs save themselves, as "
+        "`use: checkpoint` and a service's `checkpoint` do"
+    )
 
 
 def _list_schedulers(schedulers: list[dict[str, Any]]) -> str:

@@ -189,6 +189,7 @@ def test_any_output_is_read_or_refused(text: str) -> None:
         ({"directory": "../x"}, "is not 'scratch', an absolute path"),
         ({"steps": 0}, "greater than or equal to 1"),
         ({"way": "magic"}, "application"),
+        ({"way": "criu"}, "'criu' is not supported, as it refuses many kernels .* use 'application'"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options: dict[str, Any], said: str) -> None:

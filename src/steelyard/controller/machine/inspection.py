@@ -6,6 +6,7 @@ import os
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from steelyard.controller.machine.criu import try_criu
 from steelyard.controller.machine.environment import gather
 from steelyard.controller.machine.environments import try_environments
 from steelyard.hosts.local import LocalHost
@@ -21,7 +22,8 @@ async def inspect_machine(scratch: PurePosixPath) -> dict[str, Any]:
     async with LocalHost.open(Token.of("doctor"), Path(os.devnull)) as host:
         tried = [one._asdict() for one in await try_environments(host)]
         facts = await gather(host, sorted(needs, key=lambda tool: tool.name), scratch, None)
-        return {**facts, "environments": tried, "schedulers": _list_schedulers()}
+        criu = (await try_criu(host))._asdict()
+        return {**facts, "environments": tried, "criu": criu, "schedulers": _list_schedulers()}
 
 
 def _list_schedulers() -> list[dict[str, Any]]:

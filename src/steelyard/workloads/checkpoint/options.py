@@ -147,6 +147,16 @@ class CheckpointOptions(WorkloadOptions):
         description="Save all copies at one moment, as units that send each other messages in a ring.",
     )
 
+    @field_validator("way", mode="before")
+    @classmethod
+    def _check_way(cls, value: object) -> object:
+        if value == "criu":
+            raise ValueError(
+                "'criu' is not supported, as it refuses many kernels (`steelyard doctor` tries it here); "
+                "use 'application', or `program` for a program of yours"
+            )
+        return value
+
     @field_validator("memory")
     @classmethod
     def _check_memory(cls, value: Size) -> Size:
