@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from steelyard.model.command import Carrier
 from steelyard.model.engine import Engine, EngineJob, JobQueue
+from steelyard.model.keys.program import to_word
 from steelyard.stats.histogram import Histogram
 from steelyard.tools.bindings import list_protocols, list_services
 from steelyard.workloads.base import ANY_SERVICE, Workload, WorkloadOptions
@@ -19,4 +20,5 @@ __all__ = [
     "WorkloadOptions",
     "list_protocols",
     "list_services",
+    "to_word",
 ]

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from steelyard.plugin import Duration, ScratchOrAbsolute, Size
-from steelyard.plugin.workload import WorkloadOptions
+from steelyard.plugin.workload import WorkloadOptions, to_word
 
 MIB = 1 << 20
 _OF_STATE = {
@@ -66,6 +66,12 @@ class UserProgram(BaseModel):
         min_length=1,
         description="A command that prints what must be the same before the save and after the restore.",
     )
+
+    @field_validator("run", "restore", "state", mode="before")
+    @classmethod
+    def _convert_words(cls, value: object) -> object:
+        """A level may be a number."""
+        return [to_word(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 class Ring(BaseModel):
