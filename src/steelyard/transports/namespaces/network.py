@@ -114,7 +114,7 @@ class Namespaces:
     @asynccontextmanager
     async def open(cls, lease: Lease) -> AsyncIterator[Self]:
         """A hub with a network of its own and no nodes yet, held by the lease's minder. Raises HostError."""
-        check_namespaces()
+        check_namespaces(NEEDS)
         hub = await start_holder(lease, ("-n",), _HUB, (), {})
         async with open_bridge(hub, BRIDGE) as network:
             yield cls(lease, network, hub)
