@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,12 +115,17 @@ class KubeCluster:
         return [each["metadata"]["name"] for each in documents if label in each["metadata"].get("labels", {})]
 
     def do(self, action: Any) -> Any:
-        """Call something in the cluster's thread, and wait for it."""
-        done: list[Any] = []
-        event = threading.Event()
-        self._loop.call_soon_threadsafe(lambda: (done.append(action()), event.set()))
-        event.wait()
-        return done[0]
+        """Call something in the cluster's thread, and wait for it; what it raises is raised."""
+        done: Future[Any] = Future()
+
+        def act() -> None:
+            try:
+                done.set_result(action())
+            except Exception as error:
+                done.set_exception(error)
+
+        self._loop.call_soon_threadsafe(act)
+        return done.result()
 
     def delete_pod(self, name: str) -> None:
         """As `kubectl delete pod` does."""
@@ -446,7 +452,7 @@ class KubeCluster:
         if job is None:
             return
         ends = [each["status"]["phase"] for each in self._documents_of(name)]
-        if pod.document["status"]["phase"] == "Failed" and not job["spec"]["backoffLimit"]:
+        if pod.document["status"]["phase"] == "Failed" and not job["spec"].get("backoffLimit", 6):
             self._finish_job(name, "Failed", "BackoffLimitExceeded")
         elif pod.document["status"]["phase"] == "Failed":
             self._loop.call_later(
