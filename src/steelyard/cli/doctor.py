@@ -33,12 +33,13 @@ def command(scratch: str | None, site: str | None, store: str | None, as_json: b
     """
     import asyncio
 
-    from steelyard.controller.machine.inspection import inspect_machine
+    from steelyard.controller.machine.inspection import inspect_criu, inspect_machine
     from steelyard.controller.scratch import choose_scratch
     from steelyard.spec.stores import choose_store
 
     where = PurePosixPath(choose_scratch(scratch) or choose_store(store).scratch.absolute())
     environment = asyncio.run(inspect_machine(where))
+    environment["criu"] = asyncio.run(inspect_criu())
     environment["site"] = _inspect_site(site) if site else None
     if as_json:
         print_json(environment)

@@ -37,8 +37,10 @@ class CheckpointHost(HostsEvent[CheckpointHostOptions]):
     site_capabilities = frozenset({"checkpoint-hosts"})
     metrics = (
         Metric("size", "B", "none", "state files of all hosts"),
-        time_metric("save", "from the stop of the hosts until their synced state files held all"),
-        time_metric("restore", "from a cold cache until all hosts went on"),
+        time_metric(
+            "save", "from the stop of the hosts until their files were synced and digested, and they ended"
+        ),
+        time_metric("restore", "checking the state files, and from a cold cache until all hosts went on"),
     )
     host_protocol = HostCheckpointable
     refusal, advice = "cannot be saved", "use the site guests with `kind: qemu`"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from run_records import found, told_of
 from steelyard import api
 from steelyard.services.program import ProgramService
 
@@ -71,16 +72,6 @@ def measured(told: Any) -> Callable[..., api.Run]:
         return api.run(tree, site="local:2", observer=told)
 
     return run
-
-
-def found(run: api.Run) -> list[float]:
-    failures = [trial.message for trial in run.record.trials if trial.result.status != "ok"]
-    assert not failures
-    return [trial.result.metrics["found"] for trial in run.record.trials]
-
-
-def told_of(run: api.Run, kind: str) -> list[dict[str, Any]]:
-    return [line for line in run.record.journal if line["kind"] == kind]
 
 
 @pytest.mark.parametrize("keep", ["trial", "run"])

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from run_records import found, told_of
 from steelyard import api
 from steelyard.model.snapshot import Snapshot
 from steelyard.services.kit.capabilities import Vaults
@@ -66,16 +67,6 @@ def measured(told: Any, tmp_path: Path) -> Callable[..., api.Run]:
         return api.run(tree, site="local:2", observer=told)
 
     return run
-
-
-def found(run: api.Run) -> list[float]:
-    failures = [trial.message for trial in run.record.trials if trial.result.status != "ok"]
-    assert not failures
-    return [trial.result.metrics["found"] for trial in run.record.trials]
-
-
-def told_of(run: api.Run, kind: str) -> Lines:
-    return [line for line in run.record.journal if line["kind"] == kind]
 
 
 def loads(tmp_path: Path) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,11 +20,20 @@ from steelyard.spec.sites import site_class
 async def inspect_machine(scratch: PurePosixPath) -> dict[str, Any]:
     """The environment of this machine, with advice; nothing is changed. Raises HostError."""
     needs = {tool for name in names("workloads") for tool in workload_class(name).needs}
-    async with LocalHost.open(Token.of("doctor"), Path(os.devnull)) as host:
+    async with _open_machine() as host:
         tried = [one._asdict() for one in await try_environments(host)]
         facts = await gather(host, sorted(needs, key=lambda tool: tool.name), scratch, None)
-        criu = (await try_criu(host))._asdict()
-        return {**facts, "environments": tried, "criu": criu, "schedulers": _list_schedulers()}
+        return {**facts, "environments": tried, "schedulers": _list_schedulers()}
+
+
+async def inspect_criu() -> dict[str, Any]:
+    """Whether criu saves and restores a process here: a trial that takes a while. Raises HostError."""
+    async with _open_machine() as host:
+        return (await try_criu(host))._asdict()
+
+
+def _open_machine() -> AbstractAsyncContextManager[LocalHost]:
+    return LocalHost.open(Token.of("doctor"), Path(os.devnull))
 
 
 def _list_schedulers() -> list[dict[str, Any]]:

@@ -74,7 +74,6 @@ async def open_guests(
     lease: Lease, kind: str, count: int, token: Token, log: Path, sizes: GuestSizes
 ) -> AsyncIterator[tuple[GuestHost, ...]]:
     """So many guests of a kind, `uml` or `qemu`, booted and reached. Raises HostError."""
-    check_namespaces()
     _CHECKS[kind]()
     disks = log.absolute().with_name(f"disks-{secrets.token_hex(4)}")
     await lease.make_scratch(disks)

@@ -48,7 +48,10 @@ _ACCELERATORS = {"kvm": "qemu (KVM)", "tcg": "qemu (emulated)"}
 
 
 class QemuPlace(NamedTuple):
-    """Where guests of a run get their files: over the bridge `card` of a network of the hub."""
+    """Where guests of a run get their files: over the bridge `card` of a network of the hub.
+
+    `directory` is one of the run.
+    """
 
     hub: int
     network: IPv4Network
