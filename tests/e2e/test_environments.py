@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -76,3 +77,36 @@ def test_a_program_that_the_image_lacks_is_named(lab: Lab, tmp_path: Path, name:
     assert ended.code == 3
     assert "tool-missing" in ended.said
     assert f"nowhere is not in image {image} (in: {name})" in ended.said
+
+
+SERVED = """\
+experiment: served
+services: {kv: {use: redis, on: host, wrap: WRAP}}
+workload: {use: redis_benchmark, to: kv, requests: 100}
+repeat: 1
+disturbed: include
+"""
+
+
+@pytest.mark.parametrize("name", ["bubblewrap", "gvisor"])
+def test_a_server_runs_inside_also_where_it_gives_up_root(
+    lab: Lab, enterable_scratch: Path, name: str
+) -> None:
+    for tool in ("redis-server", *(tool.name for tool in environment_class(name).needs)):
+        if not shutil.which(tool):
+            pytest.skip(f"{tool} is not installed")
+    ended = lab.steelyard("run", "-q", lab.file(SERVED.replace("WRAP", f"{{in: {name}}}")))
+    assert ended.code == 0, ended.said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has itself to give up")
+def test_a_server_that_gives_up_root_is_refused_where_there_is_one_account(
+    lab: Lab, enterable_scratch: Path, tmp_path: Path
+) -> None:
+    image = make_image(tmp_path / "image")
+    text = SERVED.replace("WRAP", f"{{in: charliecloud, image: {image}}}")
+    ended = lab.steelyard("run", "-q", lab.file(text))
+    assert ended.code == 3
+    assert (
+        "in: charliecloud has one account, and this server gives up root: say `in: bubblewrap`" in ended.said
+    )

@@ -39,6 +39,7 @@ class Environment(ABC):
       limits of `Inside` itself;
     - `most_cores`: how many CPUs a program can have inside, or None for those of its host;
     - `has_network`: whether it has a network inside;
+    - `has_accounts`: whether root can give itself up for another account inside, as servers do;
     - `caveat`: what its figures do not say, for every reader of a result;
     - `covers`: ids of published requirements.
     """
@@ -51,6 +52,7 @@ class Environment(ABC):
     limits_itself: ClassVar[bool] = False
     most_cores: ClassVar[int | None] = None
     has_network: ClassVar[bool] = True
+    has_accounts: ClassVar[bool] = True
     caveat: ClassVar[str] = ""
     covers: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from steelyard.environments.kit.skeleton import IS_WHOLE, OWN, list_arguments, write_loop
 from steelyard.plugin.environment import Environment, Inside, Tool
 
+# A user namespace of its own would have one account. Who may do without (root, which may mount and change
+# accounts) gets none, and leaves everything but accounts behind: a server inside can still give up root.
+_START = """\
+start() {
+    while IFS=: read -r name value; do [ "$name" != CapEff ] || may=0x${value#?}; done < /proc/self/status
+    if [ $((may & 0x2000c0)) -eq $((0x2000c0)) ]; then
+        exec bwrap --cap-drop ALL --cap-add CAP_SETUID --cap-add CAP_SETGID "$@"
+    fi
+    exec bwrap --unshare-user-try "$@"
+}
+"""
 # For each mount it reads the table of all mounts: empty directories and links into /usr are made instead.
 _ADD = """{
             for inner in "$found"/* "$found"/.[!.]*; do [ ! -e "$inner" ] || break; done
@@ -21,12 +33,13 @@ _ADD = """{
 # An image that has every mount point is mounted whole, which takes a fifth less. Bubblewrap mounts in the
 # order of its options, so the image, or its parts, come before all that was given.
 _SCRIPT = f"""\
+{_START}\
 given=$(($# - 3 - $3))
 {IS_WHOLE}\
-[ -z "$whole" ] || {{ image=$1; shift $((3 + $3)); exec bwrap --ro-bind "$image" / --tmpfs /sys "$@"; }}
+[ -z "$whole" ] || {{ image=$1; shift $((3 + $3)); start --ro-bind "$image" / --tmpfs /sys "$@"; }}
 {write_loop(_ADD)}\
 while [ "$given" -gt 0 ]; do set -- "$@" "$1"; shift; given=$((given - 1)); done
-exec bwrap "$@"
+start "$@"
 """
 
 
@@ -46,11 +59,14 @@ class Bubblewrap(Environment):
         if inside.image:
             yield from ("sh", "-c", _SCRIPT, "sh", *list_arguments(inside.image, inside.mounts, *OWN))
         else:
-            yield from ("bwrap", "--ro-bind", "/", "/")
+            yield from ("sh", "-c", f'{_START}start "$@"', "sh", "--ro-bind", "/", "/")
         # An init of Bubblewrap's would still be ending when Bubblewrap itself has ended.
-        yield from ("--unshare-all", "--share-net", "--as-pid-1", "--die-with-parent")
+        yield from ("--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try")
+        yield from ("--as-pid-1", "--die-with-parent")
         yield from ("--proc", "/proc", "--dev", "/dev")
         yield from ("--ro-bind", "/sys/devices", "/sys/devices", "--tmpfs", "/tmp")  # noqa: S108
         for path in inside.mounts:
+            for above in [*PurePosixPath(path).parents][-2::-1]:
+                yield from ("--dir", str(above))  # by itself it would make some that root alone may enter
             yield from ("--bind", path, path)
         yield from ("--remount-ro", "/", "--chdir", inside.at, "--", *argv)

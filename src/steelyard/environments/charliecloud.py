@@ -34,6 +34,7 @@ class Charliecloud(Environment):
     """
 
     images = frozenset({"directory", "squashfs"})
+    has_accounts = False
     needs = (Tool("ch-run", apt="charliecloud-runtime", dnf="charliecloud"),)
 
     def words(self, argv: tuple[str, ...], inside: Inside, variables: list[str]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from steelyard.environments.kit.skeleton import OWN, list_arguments, write_loop
 from steelyard.plugin.environment import Environment, Inside, Tool
 
+_ACCOUNTS = ("CAP_SETUID", "CAP_SETGID")  # a server of root gives itself up
 _BUNDLE, _PARTS = "<the bundle>", "<the parts>"
 # The variables are handed on by a file that the user alone may read: words are for everybody to see.
 _SCRIPT = (
@@ -18,7 +19,7 @@ _SCRIPT = (
     )
     + """\
 umask 077
-bundle=$(mktemp -d "$place/.gvisor-XXXXXX") && mkdir "$bundle/root" || exit 125
+bundle=$(mktemp -d "$place/.gvisor-XXXXXX") && mkdir -m 0755 "$bundle/root" || exit 125
 export -p > "$bundle/variables"
 printf '%s' "$start$bundle$middle$parts$rest" > "$bundle/config.json"
 [ "$(id -u)" = 0 ] || set -- --rootless
@@ -59,12 +60,13 @@ def _specify(argv: tuple[str, ...], inside: Inside) -> dict[str, object]:
         {"destination": "/proc", "type": "proc", "source": "proc"},
         {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"]},
         {"destination": "/dev", "type": "tmpfs", "source": "tmpfs"},
-        {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs"},  # noqa: S108
+        {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["mode=1777"]},  # noqa: S108
     ]
-    user = {"uid": 0, "gid": 0}
+    may = dict.fromkeys(("bounding", "effective", "permitted"), _ACCOUNTS)
+    process = {"terminal": False, "user": {"uid": 0, "gid": 0}, "capabilities": may, "args": start, "env": []}
     return {
         "ociVersion": "1.0.2",
-        "process": {"terminal": False, "user": user, "args": start, "env": [], "cwd": inside.at},
+        "process": {**process, "cwd": inside.at},
         "root": {"path": "root", "readonly": True},
         "mounts": [_PARTS, *own, *binds],
         "linux": {"namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts")]},

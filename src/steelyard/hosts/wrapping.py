@@ -9,6 +9,7 @@ from steelyard.errors import TrialFailure, UsageError
 from steelyard.hosts.base import Host
 from steelyard.hosts.images.making import find_root
 from steelyard.hosts.short_programs import list_absent
+from steelyard.hosts.unused.accounts import gives_up_root
 from steelyard.model.command import Command
 from steelyard.model.environment import Inside, Surrounding
 from steelyard.model.kernel_report import TOLD, KernelReport
@@ -36,6 +37,8 @@ async def wrap_command(
     if asked.environments and not host.shares_files:
         absent = await list_absent(host, places)
         places = tuple(path for path in places if path not in absent)
+    if gives_up_root(command):
+        asked = _keep_those_with_accounts(asked)
     environment = await _choose(host, asked, places) if asked.environments else None
     return asked.wrap_command(command, environment=environment, mounts=places, told=str(scratch / TOLD))
 
@@ -44,6 +47,17 @@ async def read_kernel(host: Host, scratch: PurePosixPath) -> KernelReport:
     """What a process that was started so said of itself before it became its program."""
     path = str(scratch / TOLD)
     return KernelReport.from_text((await host.read([path])).get(path, ""))
+
+
+def _keep_those_with_accounts(asked: Conditions) -> Conditions:
+    kept = tuple(one for one in asked.environments if one.has_accounts)
+    if asked.environments and not kept:
+        raise TrialFailure(
+            "host-failed",
+            f"wrap: in: {asked.inside} has one account, and this server gives up root: say `in: bubblewrap`,"
+            " or run Steelyard as a user other than root",
+        )
+    return replace(asked, environments=kept)
 
 
 async def _choose(host: Host, asked: Conditions, mounts: tuple[str, ...]) -> Surrounding:

@@ -81,6 +81,10 @@ class Surrounding(HasRemains, Protocol):
         """Whether it leaves the control group that it was started in, and so must hold limits itself."""
 
     @property
+    def has_accounts(self) -> bool:
+        """Whether root can give itself up for another account inside."""
+
+    @property
     def caveat(self) -> str:
         """What its figures do not say, for every reader of a result; empty where there is nothing."""
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Mapping
 
+from steelyard.model.command import Command
+
+_CHANGER = "setpriv"
 # Ids that nothing else gives out, by "Users, Groups, UIDs and GIDs on systemd Systems": above those of
 # containers, of /etc/subuid and of directory services (SSSD and FreeIPA end at 2,000,200,000), and below
 # 2^31, which some programs take for negative. A container often has 65,536 ids: there the gap below those of
@@ -47,6 +50,16 @@ done
     exit 1
 }
 """
+
+
+def write_prefix(account: str) -> tuple[str, ...]:
+    """Words before a command that give up root for good."""
+    return (_CHANGER, f"--reuid={account}", f"--regid={account}", "--clear-groups", "--no-new-privs")
+
+
+def gives_up_root(command: Command) -> bool:
+    """Whether it begins with the words of `write_prefix`."""
+    return command.argv[0] == _CHANGER
 
 
 def is_unnamed(uid: int) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from steelyard.hosts.base import Host
 from steelyard.hosts.minder import SCRATCH_MARKER
-from steelyard.hosts.unused.accounts import CHOOSE, draw_accounts
+from steelyard.hosts.unused.accounts import CHOOSE, draw_accounts, write_prefix
 from steelyard.model.command import Command
 from steelyard.services.base import Service
 from steelyard.snapshots.store import Runner
@@ -65,10 +65,7 @@ class DataDirectory(NamedTuple):
     @property
     def account_prefix(self) -> tuple[str, ...]:
         """Words before a command that give up root for good, where there is root to give up."""
-        if not self.account:
-            return ()
-        ids = (f"--reuid={self.account}", f"--regid={self.account}", "--clear-groups")
-        return ("setpriv", *ids, "--no-new-privs")
+        return write_prefix(self.account) if self.account else ()
 
     def account_command(self, *argv: str, **env: str) -> Command:
         """A server's command; also for whatever we do in a directory that the server writes to, since it may

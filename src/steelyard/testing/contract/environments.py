@@ -6,6 +6,7 @@ The image is made of a few programs of this machine, so that nothing is fetched 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 
 from steelyard.environments.base import Environment
 from steelyard.hosts.base import Host, Process, Streams, finish
+from steelyard.hosts.unused.accounts import write_prefix
 from steelyard.hosts.wrapping import runs_nothing
 from steelyard.model.command import Command, Exit
 from steelyard.model.environment import Inside
@@ -23,12 +25,19 @@ from steelyard.testing.contract.bench import Bench, with_bench
 from steelyard.testing.contract.suite import Contract, check_declaration, skip_without
 from steelyard.testing.patience import PATIENCE, comes
 
-_PROGRAMS = ("sh", "true", "cat", "readlink", "sleep")
+_PROGRAMS = ("sh", "true", "cat", "readlink", "sleep", "setpriv")
 _SECRET = 'tr\'ue "secret" $HOME'  # noqa: S105 - it must not be in a word
 _LOOK = """\
 cat /mark; pwd; cat; echo "$PASSWORD"; readlink /proc/self/ns/mnt /proc/self/ns/pid
 cat /proc/sys/kernel/random/boot_id
 echo written > here; { echo spoilt > /mark; } 2>/dev/null; exit 7
+"""
+
+
+_ACCOUNT = "2001004711"  # nobody's
+_GIVEN_UP = """\
+while read -r name value _; do [ "$name" != Uid: ] || echo "$value"; done < /proc/self/status
+echo written > mine/note; { echo spoilt > note; } 2>/dev/null || echo refused
 """
 
 
@@ -137,6 +146,28 @@ class EnvironmentContract(Contract):
         with_bench(act, hosts=1)
         mounted = [line for line in Path("/proc/mounts").read_text().splitlines() if str(tmp_path) in line]
         assert not mounted
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root has itself to give up")
+    def test_root_gives_itself_up_inside_or_is_told_that_it_cannot(self, name: str, tmp_path: Path) -> None:
+        image = make_image(tmp_path / "image")
+
+        async def act(made: Bench) -> None:
+            await self._skip_unless_it_runs(name, made.hosts[0], image)
+            with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+                Path(place).chmod(0o711)
+                mine = Path(place, "mine")
+                mine.mkdir(mode=0o700)
+                os.chown(mine, int(_ACCOUNT), int(_ACCOUNT))
+                server = Command((*write_prefix(_ACCOUNT), "sh", "-c", _GIVEN_UP))
+                entered = self.make(name).enter(server, Inside(str(image), (place,), place))
+                said = await made.hosts[0].capture(entered.argv, seconds=PATIENCE)
+                if self.make(name).has_accounts:
+                    assert said == f"{_ACCOUNT}\nrefused\n"
+                    assert (mine / "note").read_text() == "written\n"
+                else:
+                    assert said is None
+
+        with_bench(act, hosts=1)
 
     def _run(self, name: str, image: Path, argv: tuple[str, ...], stdin: str) -> tuple[Exit, str]:
         ends: list[tuple[Exit, str]] = []
