@@ -121,15 +121,17 @@ fn check(path: &Path, mark: &[u8]) -> Result<(), String> {
 /// Remove a directory that is ours and bears this mark; say whether it did.
 ///
 /// Symbolic links inside are removed, never followed; what is mounted inside stays, and so does the directory
-/// then. The marker goes last, so that a removal cut short can be taken up again.
+/// then. The marker goes last, so that a removal cut short can be taken up again; if it was cut short after
+/// that, an empty directory is left, which goes without a marker.
 fn remove(path: &Path, mark: &[u8]) -> Result<bool, Errno> {
     let mut top = Dir::open(path, directory_flags(), Mode::empty())?;
-    if !belongs(&top, mark)? {
+    if belongs(&top, mark)? {
+        let device = fstat(&top)?.st_dev;
+        clear(&mut top, device, MARKER)?;
+        unlinkat(&top, MARKER, UnlinkatFlags::NoRemoveDir)?;
+    } else if !is_ours(&fstat(&top)?) || !entries(&mut top)?.is_empty() {
         return Ok(false);
     }
-    let device = fstat(&top)?.st_dev;
-    clear(&mut top, device, MARKER)?;
-    unlinkat(&top, MARKER, UnlinkatFlags::NoRemoveDir)?;
     fs::remove_dir(path).map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or_default()))?;
     Ok(true)
 }
@@ -257,6 +259,9 @@ mod tests {
         symlink(place.0.join("marker"), path.join(MARKER)).unwrap();
         assert!(Scratch::make(&path, MARK).is_err() && scratch.remove(&path).is_err());
         assert!(path.exists());
+        fs::remove_file(path.join(MARKER)).unwrap();
+        scratch.remove(&path).unwrap();
+        assert!(!path.exists(), "a removal that was cut short at its last step is completed");
         fs::write(place.0.join("file"), "").unwrap();
         assert!(Scratch::make(&place.0.join("file"), MARK).is_err());
         assert!(Scratch::make(&place.0.join("new/file\n/x"), MARK).is_err() && !place.0.join("new").exists());

@@ -92,6 +92,16 @@ def test_a_scratch_directory_is_ours_or_refused(agent: Agent, tmp_path: Path) ->
     assert (ours.exists(), taken.exists()) == (False, True)
 
 
+def test_a_removal_that_was_cut_short_at_its_last_step_is_completed(agent: Agent, tmp_path: Path) -> None:
+    empty, full = tmp_path / "empty", tmp_path / "full"
+    for place in (empty, full):
+        assert agent.ask("scratch", str(place), agent.mark) == (0, b"")
+        (place / ".steelyard-scratch").unlink()
+    (full / "data").touch()
+    agent.end()
+    assert (empty.exists(), full.exists()) == (False, True)
+
+
 def test_the_end_of_its_input_ends_all(agent: Agent) -> None:
     agent.started(
         "n1:1", "sh", "-c", "trap '' TERM; (setsid tail -f /dev/null &); tail -f /dev/null; tail -f /dev/null"

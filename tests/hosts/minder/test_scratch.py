@@ -25,6 +25,7 @@ def test_what_was_made_is_removed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("marker", [None, "", "another", "run\n"])
 def test_what_does_not_name_the_run_stays(tmp_path: Path, marker: str | None) -> None:
+    (tmp_path / "data").touch()
     if marker is not None:
         (tmp_path / SCRATCH_MARKER).write_text(marker)
     assert not remove_scratch(os.fsencode(tmp_path), "run".__eq__)
@@ -142,5 +143,16 @@ def test_a_removal_cut_short_can_be_taken_up_again(tmp_path: Path) -> None:
     removal = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert "Too many open files" in removal.stderr
     assert {SCRATCH_MARKER, "1"} <= {path.name for path in place.iterdir()}
+    assert remove_scratch(os.fsencode(place), "run".__eq__)
+    assert not place.exists()
+
+
+def test_a_removal_cut_short_at_its_last_step_is_completed(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    make(place)
+    (place / SCRATCH_MARKER).unlink()
+    (place / "data").touch()
+    assert not remove_scratch(os.fsencode(place), "run".__eq__), "it may hold somebody's data"
+    (place / "data").unlink()
     assert remove_scratch(os.fsencode(place), "run".__eq__)
     assert not place.exists()

@@ -280,4 +280,4 @@ def test_nothing_stays_when_the_controller_is_killed(run: Run, via: str, minder:
     assert run.until(lambda: not inhabited(inodes)), subprocess.check_output(["ps", "-ef"], text=True)
     assert run.until(lambda: uplink not in links())
     if not minder:
-        assert not list(run.folder.glob("scratch-*"))
+        assert run.until(lambda: not list(run.folder.glob("scratch-*")))

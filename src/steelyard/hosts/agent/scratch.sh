@@ -200,7 +200,11 @@ unmake() { # NOTE: remove what it tells of; prints what stands in its way
 
 raze() { # PATH MARK: links are not followed, and what is mounted in it stays
     entry "$1" || return 0
-    is_scratch "$1" "$2" || { echo "$1 is not the directory that was made there: it stays"; return 1; }
+    if ! is_scratch "$1" "$2"; then # empty and without a marker: a removal that was cut short at its last step
+        entry "$1" && [ "$sy_owner" = "$sy_uid" ] && rmdir "$1" 2>/dev/null && return
+        echo "$1 is not the directory that was made there: it stays"
+        return 1
+    fi
     cd "$1" || return
     find . -xdev ! -type d ! -path ./$sy_marker -exec rm -f {} +
     find . -xdev -depth -type d ! -name . -exec rmdir {} +

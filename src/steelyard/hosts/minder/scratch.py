@@ -1,7 +1,7 @@
 """Scratch directories: made with a marker that holds a secret of their run, removed only where it does."""
 
 # Importing pathlib would take 4 ms.
-# ruff: noqa: PTH102, PTH106, PTH108, PTH120
+# ruff: noqa: PTH102, PTH106, PTH108, PTH120, PTH208
 from __future__ import annotations
 
 import errno
@@ -84,15 +84,19 @@ def remove_scratch(path: bytes, is_ours: Callable[[str], bool]) -> bool:
     """Remove a directory of ours whose mark passes; say whether it did. Raises OSError.
 
     Symbolic links inside are removed, never followed; what is mounted inside stays, and so does the directory
-    then. The marker goes last, so that a removal cut short can be taken up again.
+    then. The marker goes last, so that a removal cut short can be taken up again; if it was cut short after
+    that, an empty directory is left, which goes without a marker.
     """
     top = _open_directory(path)
     try:
         status = os.fstat(top)
-        if status.st_uid != os.geteuid() or not _has_marker(top, is_ours):
+        if status.st_uid != os.geteuid():
             return False
-        _remove_contents(top, status.st_dev, keep=SCRATCH_MARKER)
-        os.unlink(SCRATCH_MARKER, dir_fd=top)
+        if _has_marker(top, is_ours):
+            _remove_contents(top, status.st_dev, keep=SCRATCH_MARKER)
+            os.unlink(SCRATCH_MARKER, dir_fd=top)
+        elif os.listdir(top):
+            return False
     finally:
         os.close(top)
     os.rmdir(path)
