@@ -23,7 +23,7 @@ CASES = {
     "xrootd": MOVE,
     "gridftp": MOVE,
     "redis": {"use": "redis_benchmark", "requests": 100, "clients": 2},
-    "postgresql": {"use": "pgbench", "duration": "1s"},
+    "postgresql": {"use": "pgbench", "duration": "5s", "mode": "select-only"},
 }
 MAIN = f"""
 import secrets, sys

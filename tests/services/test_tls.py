@@ -84,7 +84,7 @@ def test_postgresql_takes_no_other_connection_and_replicas_come_the_same_way():
     databases.with_service("postgresql", {**FAST, "tls": True}, test)
 
 
-PGBENCH = {"use": "pgbench", "duration": "1s", "mode": "select-only", "spread": True}
+PGBENCH = {"use": "pgbench", "duration": "5s", "mode": "select-only", "spread": True}
 YCSB = {"use": "ycsb", "do": "both", "records": 500, "operations": 500, "threads": 2}
 
 

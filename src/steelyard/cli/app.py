@@ -40,6 +40,7 @@ COMMANDS = {
     "published": "List published results, and the experiments that regenerate them",
     "doctor": "Check this machine's fitness for benchmarking",
     "install": "Install the tools that workloads need",
+    "trace": "Record what a program asks of its storage, and say what it is like",
     "image": "Bring the images that experiments describe to hosts, list and remove them",
     "schema": "Print the JSON Schema of experiment files",
     "completion": "Print the tab completion script for your shell",

@@ -12,6 +12,7 @@
       trials/<n>/meters/<service>.{ndjson,parquet}
       functions/        files of functions that the timeline plays, as they were when the run began
       derived/          whatever analysis makes; can be deleted and rebuilt
+    <store>/traces/<id>/    storage calls of a bare program (`traces.folder`)
     <store>/history.ndjson  what people decided about runs of an experiment's history
     <store>/snapshots/      data of services that are to outlive them, unless another place is named
     <store>/scratch/<id>/   where workloads put their data, unless a scratch directory is named; removed
@@ -244,6 +245,11 @@ class Store:
     def snapshots(self) -> Path:
         """Where snapshots of services lie unless another place is named."""
         return self.root / "snapshots"
+
+    @property
+    def traces(self) -> Path:
+        """Where traces of bare programs lie (`traces.folder`)."""
+        return self.root / "traces"
 
     @property
     def suites(self) -> Path:

@@ -17,7 +17,7 @@ from steelyard.tools.find import find_missing
 
 PASSWORD = "a-password-that-only-this-test-knows"
 REDIS = {"use": "redis_benchmark", "requests": 1000, "clients": 4}
-PGBENCH = {"use": "pgbench", "duration": "1s"}
+PGBENCH = {"use": "pgbench", "duration": "3s"}
 MEMASLAP = {"use": "memaslap", "duration": "1s", "concurrency": 2}
 CASES = {
     "redis": ({"use": "redis"}, REDIS, "set_rate"),

@@ -58,7 +58,9 @@ def parse_output(output: Output) -> Reading:
     text, what = output.stdout, "the summary of pgbench's log"
     processed = int(_find_value(_PROCESSED, text, "number of transactions"))
     histogram = parse_histogram(read_lines(output, "latencies.txt", what), what, divisor=1e6)
-    if not processed or histogram.count != processed:
+    if not processed:
+        raise ParseFailure("no transaction ended in time: give a longer `duration`")
+    if histogram.count != processed:
         raise ParseFailure(f"pgbench reports {processed} transactions, but its log has {histogram.count}")
     values = {
         "tps": float(_find_value(_RATE, text, "tps")),

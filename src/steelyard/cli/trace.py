@@ -1,0 +1,136 @@
+"""`steelyard trace`"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from steelyard.cli.options import AfterDashes, KnownName, json_option, print_json, store_option
+from steelyard.cli.terminal import echo
+from steelyard.errors import UsageError
+from steelyard.units import format_count
+
+if TYPE_CHECKING:
+    from steelyard.traces.folder import TraceFolder
+
+
+class TraceName(KnownName):
+    """A trace: its id or a part of it, a path, or `last`. Completes from the store."""
+
+    name = "trace"
+
+    def list_names(self, ctx: click.Context) -> Iterable[str]:
+        """`last`, and the ids, newest first."""
+        from steelyard.spec.stores import choose_store
+        from steelyard.traces.folder import list_traces
+
+        return ("last", *(trace.id for trace in reversed(list_traces(choose_store(ctx.params.get("store"))))))
+
+
+@click.group()
+def command() -> None:
+    """Record what a program asks of its storage, and say what it is like.
+
+    \b
+    steelyard trace record -- sqlite3 my.db 'SELECT count(*) FROM orders'
+    steelyard trace show last
+    steelyard trace list
+    """
+
+
+@command.command(cls=AfterDashes)
+@click.option("--anonymous", is_flag=True, help="Replace the names of files by hashes")
+@store_option
+@click.pass_context
+def record(ctx: click.Context, anonymous: bool, store: str | None) -> int:
+    """Run a COMMAND and record every storage call of it and of the programs that it starts.
+
+    \b
+    steelyard trace record -- sqlite3 my.db 'SELECT count(*) FROM orders'
+    steelyard trace record --anonymous -- ./simulation input.nml
+    steelyard trace record -- mpirun -n 2 ./solver
+
+    A library is loaded into the programs, so they must be linked dynamically. What it cannot see is named in
+    the trace. The exit code is the COMMAND's.
+    """
+    from steelyard.spec.stores import choose_store
+    from steelyard.traces.folder import create_trace
+    from steelyard.traces.library import find_library
+    from steelyard.traces.recording import run_recorded
+
+    words = ctx.meta.get("words", ())
+    if not words:
+        raise UsageError("nothing to record", hint="`steelyard trace record -- COMMAND`")
+    find_library()
+    folder = create_trace(choose_store(store), _make_title(words[0]))
+    code = run_recorded(folder, words)
+    document = _complete(folder, anonymous=anonymous)
+    echo(f"{folder.path}: {format_count(document['calls'], 'record')}", err=True)
+    if not document["processes"]:
+        hint = "is it linked statically, or does it run with another account's rights (setuid)?"
+        raise UsageError(f"no process of {words[0]} was recorded: {hint}")
+    return code
+
+
+@command.command()
+@click.argument("trace", type=TraceName(), default="last")
+@click.option("--under", metavar="DIR", help="Only calls on files below DIR")
+@store_option
+@json_option
+def show(trace: str, under: str | None, store: str | None, as_json: bool) -> int:
+    """Show what a TRACE tells of an application: calls, sizes, patterns, files, and the course of time.
+
+    \b
+    steelyard trace show                 the newest
+    steelyard trace show 7f3a --json
+    steelyard trace show --under ./data  leave out what the program's own files take
+    """
+    from steelyard.report.trace import trace_lines
+    from steelyard.spec.stores import choose_store
+    from steelyard.traces.folder import find_trace
+    from steelyard.traces.profile import profile_table
+
+    folder = find_trace(choose_store(store), trace)
+    document = folder.read_document() if folder.table.exists() else _complete(folder)
+    profile = profile_table(folder.table, str(Path(under).absolute()) if under else "")
+    if as_json:
+        print_json({"trace": document, "profile": dataclasses.asdict(profile) | {"label": profile.label}})
+    else:
+        for line in trace_lines(profile, document):
+            echo(line)
+    return 0
+
+
+@command.command("list")
+@store_option
+@json_option
+def list_(store: str | None, as_json: bool) -> int:
+    """List the traces in the store, newest last."""
+    from steelyard.spec.stores import choose_store
+    from steelyard.traces.folder import list_traces
+
+    documents = [(trace.id, trace.read_document()) for trace in list_traces(choose_store(store))]
+    if as_json:
+        print_json([{"id": name, **document} for name, document in documents])
+    for name, document in documents if not as_json else ():
+        echo(f"{name}  {document.get('calls', '–')}  {' '.join(document.get('command', ()))}")
+    return 0
+
+
+def _complete(folder: TraceFolder, *, anonymous: bool = False) -> dict[str, Any]:
+    """Make the table, and say what the recorder costs here."""
+    from steelyard.traces.recording import complete_trace, measure_cost
+
+    document = complete_trace(folder, anonymous=anonymous)
+    document["cost"] = measure_cost(folder)
+    folder.write_document({name: value for name, value in document.items() if name != "schema"})
+    return document
+
+
+def _make_title(program: str) -> str:
+    name = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in Path(program).name)
+    return name.lstrip("._-") or "program"

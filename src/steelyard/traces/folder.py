@@ -1,0 +1,106 @@
+"""Where a trace lies: `<store>/traces/<id>/` with `trace.json`, `trace.parquet`, and segments until then."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import StoreError, UnknownName
+from steelyard.files import write_whole
+from steelyard.store.layout import Store, make_dated_folder, match_ids
+from steelyard.untrusted import read_content
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class TraceFolder:
+    """The folder of one trace and the files in it."""
+
+    path: Path
+
+    @property
+    def id(self) -> str:
+        """The folder's name: `20261126-184512-sqlite3-7f3a`."""
+        return self.path.name
+
+    @property
+    def table(self) -> Path:
+        """All calls; docs/reference/traces.md has its columns."""
+        return self.path / "trace.parquet"
+
+    @property
+    def document(self) -> Path:
+        """What was recorded, how, and what was not seen."""
+        return self.path / "trace.json"
+
+    @property
+    def segments(self) -> Path:
+        """What the library wrote; removed once there is a table."""
+        return self.path / "segments"
+
+    def read_document(self) -> dict[str, Any]:
+        """Raises StoreError when it is missing, damaged, or of a newer version."""
+        try:
+            document = json.loads(read_content(self.document))
+        except OSError as error:
+            raise StoreError(f"cannot read {self.document}: {error.strerror}") from error
+        except (ValueError, RecursionError) as error:
+            raise StoreError(f"{self.document} is not a trace's document: {error}") from error
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+            hint = "another version of Steelyard may have recorded it"
+            raise StoreError(f"{self.document} is not a trace's document of schema {SCHEMA}", hint=hint)
+        return document
+
+    def write_document(self, document: Mapping[str, Any]) -> None:
+        """Write it whole or not at all. Raises StoreError."""
+        content = json.dumps({"schema": SCHEMA, **document}, indent=1, ensure_ascii=True).encode()
+        try:
+            write_whole(self.document, content + b"\n", sync=True)
+        except OSError as error:
+            raise StoreError(f"cannot write {self.document}: {error.strerror}") from error
+
+
+def create_trace(store: Store, title: str) -> TraceFolder:
+    """A new folder in a store. Raises StoreError."""
+    try:
+        store.make_runs()
+        store.traces.mkdir(mode=0o700, exist_ok=True)
+        folder = TraceFolder(make_dated_folder(store.traces, title))
+        folder.segments.mkdir(mode=0o700)
+    except OSError as error:
+        raise StoreError(f"cannot create a trace in the store {store.root}: {error.strerror}") from error
+    return folder
+
+
+def list_traces(store: Store) -> list[TraceFolder]:
+    """All traces, oldest first. Raises StoreError."""
+    try:
+        names = os.listdir(store.traces)  # noqa: PTH208 - as runs are listed
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StoreError(f"cannot read {store.traces}: {error.strerror}") from error
+    return [TraceFolder(store.traces / name) for name in sorted(names)]
+
+
+def find_trace(store: Store, name: str) -> TraceFolder:
+    """A trace by id, by a part of an id that no other has, by path, or the newest as `last`.
+
+    Raises UnknownName.
+    """
+    if "/" in name and Path(name).is_dir():
+        return TraceFolder(Path(name))
+    every = list_traces(store)
+    if name == "last" and every:
+        return every[-1]
+    matches = match_ids(every, name)
+    if len(matches) == 1:
+        return matches[0]
+    near = [trace.id for trace in matches or every]
+    hint = "`steelyard trace list` shows the traces; `steelyard trace record -- COMMAND` makes one"
+    raise UnknownName("trace", name, near, hint=hint)

@@ -1,0 +1,106 @@
+"""Record a bare program: `steelyard trace record -- COMMAND`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import UsageError
+from steelyard.traces.folder import TraceFolder
+from steelyard.traces.library import find_library, preload_variables
+from steelyard.traces.segments import UNSEEN, Segment, read_segments
+from steelyard.traces.table import write_table
+
+# What the library adds to a call, by one that does next to nothing, in the fastest of some batches.
+_CALLS, _BATCHES = 2000, 20
+_LOOP = f"""
+import os, sys, time
+file = os.open(sys.argv[1], os.O_RDONLY)
+def measure():
+    start = time.perf_counter_ns()
+    for _ in range({_CALLS}):
+        os.pread(file, 1, 0)
+    return time.perf_counter_ns() - start
+print(min(measure() for _ in range({_BATCHES})) / {_CALLS})
+"""
+
+
+def run_recorded(folder: TraceFolder, argv: Sequence[str]) -> int:
+    """Run a program under the library, with our own streams, and return its exit code as a shell has it.
+
+    Whatever happens to us, it goes on, and its segments stay. Raises UsageError when it cannot be started.
+    """
+    library = find_library()
+    variables = {**os.environ, **preload_variables(library, folder.segments)}
+    began = time.time()
+    document = {"command": list(argv), "began": began, "way": "library", "directory": str(Path.cwd())}
+    folder.write_document(document)
+    try:
+        process = subprocess.Popen(argv, env=variables)
+    except OSError as error:
+        shutil.rmtree(folder.path)
+        raise UsageError(f"cannot start {argv[0]}: {error.strerror}") from error
+    code = _wait(process)
+    folder.write_document(
+        {**document, "seconds": time.time() - began, "exit": code, "host": os.uname().nodename}
+    )
+    return 128 - code if code < 0 else code
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Until it ends: what interrupts us from the terminal interrupts it, too, and it decides."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return process.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def complete_trace(folder: TraceFolder, *, anonymous: bool = False) -> dict[str, Any]:
+    """Make the table of what the library wrote, say what it did not see, and remove the segments.
+
+    Raises StoreError, and then they stay. The document is returned.
+    """
+    document = folder.read_document()
+    segments, without = read_segments(folder.segments)
+    calls = write_table(segments, folder.table, anonymous=anonymous)
+    document |= {
+        "calls": calls,
+        "anonymous": anonymous,
+        "processes": [_describe(segment, anonymous=anonymous) for segment in segments],
+        "unrecorded": without,
+        "torn": sum(segment.torn for segment in segments),
+        "unseen": {name: sum(segment.unseen[name] for segment in segments) for name in UNSEEN},
+    }
+    folder.write_document(document)
+    shutil.rmtree(folder.segments)
+    return document
+
+
+def measure_cost(folder: TraceFolder) -> float:
+    """Seconds that the library adds to a call here, by a read of one byte from the cache."""
+    place = folder.path / "cost"
+    place.mkdir(mode=0o700)
+    try:
+        times = [_time_call({}), _time_call(preload_variables(find_library(), place))]
+    finally:
+        shutil.rmtree(place)
+    return max(0.0, times[1] - times[0])
+
+
+def _time_call(variables: Mapping[str, str]) -> float:
+    argv = (sys.executable, "-I", "-c", _LOOP, sys.executable)
+    said = subprocess.run(argv, env={**os.environ, **variables}, capture_output=True, check=True)
+    return float(said.stdout) / 1e9
+
+
+def _describe(segment: Segment, *, anonymous: bool) -> dict[str, Any]:
+    arguments = segment.arguments[:1] if anonymous else segment.arguments
+    return {"process": segment.process, "parent": segment.parent, "arguments": list(arguments)}

@@ -1,0 +1,83 @@
+"""`steelyard trace`, as a user types it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from patience import until
+from recorded_programs import compile_program, python, require_library
+from steelyard.cli.app import run as cli
+
+WRITE = (
+    "import os, sys; f = os.open(sys.argv[1], 65); [os.write(f, b'x' * 4096) for _ in range(50)]; sys.exit(7)"
+)
+
+
+def test_a_program_is_recorded_and_shown(own_place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    require_library()
+    assert cli(("trace", "record", "--", *python(WRITE, "data"))) == 7
+    capfd.readouterr()
+    assert cli(("trace", "show")) == 0
+    said = capfd.readouterr().out
+    assert "and 200 KiB in 50 writes, mostly of 4.00 KiB or up to twice that, 100% sequential" in said
+    assert str(own_place / "data") in said
+    assert "the recorder adds about" in said
+    assert cli(("trace", "show", "last", "--json")) == 0
+    document = json.loads(capfd.readouterr().out)
+    assert document["trace"]["exit"] == 7
+    assert document["trace"]["command"][-1] == "data"
+    assert document["profile"]["kinds"]["write"]["bytes"] == 50 * 4096
+    assert cli(("trace", "show", "--under", str(own_place))) == 0
+    assert "Write-intensive: 200 KiB in 50 writes" in capfd.readouterr().out
+    assert cli(("trace", "list")) == 0
+    assert Path(sys.executable).name in capfd.readouterr().out
+    (trace,) = (own_place / "store/traces").iterdir()
+    assert {path.name for path in trace.iterdir()} == {"trace.json", "trace.parquet"}
+    assert trace.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_names_are_hidden_on_request(own_place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    require_library()
+    assert cli(("trace", "record", "--anonymous", "--", *python(WRITE, "data-of-ophelia"))) == 7
+    (trace,) = (own_place / "store/traces").iterdir()
+    assert b"ophelia" not in (trace / "trace.parquet").read_bytes()
+    document = json.loads((trace / "trace.json").read_text())
+    assert document["anonymous"]
+    assert "ophelia" not in json.dumps(document["processes"])
+
+
+def test_mistakes_are_told(own_place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    require_library()
+    assert cli(("trace", "record")) == 2
+    assert "nothing to record" in capfd.readouterr().err
+    assert cli(("trace", "record", "--", "./nowhere")) == 2
+    assert "cannot start ./nowhere: No such file or directory" in capfd.readouterr().err
+    assert cli(("trace", "show")) == 2
+    assert "`steelyard trace record -- COMMAND` makes one" in capfd.readouterr().err
+    program = compile_program(own_place, "int main(void) { return 0; }\n", "-static")
+    assert cli(("trace", "record", "--", str(program))) == 2
+    assert "no process of" in capfd.readouterr().err
+
+
+def test_a_trace_of_a_recorder_that_was_killed_is_there(
+    own_place: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The program is not disturbed, and what it does afterwards is recorded, too."""
+    require_library()
+    waiting = f"import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\n{WRITE}"
+    command = (sys.executable, "-m", "steelyard", "trace", "record", "--", *python(waiting, "data"))
+    with subprocess.Popen(command) as recorder:
+        store = own_place / "store/traces"
+        assert until(lambda: bool(list(store.glob("*/segments/*.segment"))))
+        os.kill(recorder.pid, signal.SIGKILL)
+    (own_place / "go").touch()
+    assert until(lambda: (own_place / "data").exists() and (own_place / "data").stat().st_size == 50 * 4096)
+    assert cli(("trace", "show")) == 0
+    assert "200 KiB in 50 writes" in capfd.readouterr().out

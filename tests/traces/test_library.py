@@ -1,0 +1,235 @@
+"""The recorder's library under real programs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from patience import until
+from recorded_programs import compile_program, python, read_recorded, require_library, run_recorded
+from steelyard.traces.library import preload_variables
+
+SQLITE = """
+import sqlite3, sys
+base = sqlite3.connect(sys.argv[1])
+base.execute("CREATE TABLE t (a, b)")
+for turn in range(20):
+    base.executemany("INSERT INTO t VALUES (?, ?)", ((n, "x" * 100) for n in range(200)))
+    base.commit()
+assert base.execute("SELECT count(*) FROM t").fetchone() == (4000,)
+base.close()
+"""
+_SAID = re.compile(r"(pread64|pwrite64|read|write|fdatasync|fsync)\(\d+<([^>]*)>.*= (\d+)")
+_NAMES = {"pread64": "pread", "pwrite64": "pwrite"}
+
+
+def count_by_strace(path: Path, *argv: str) -> Counter[tuple[str, int]]:
+    """Which calls succeeded on a file, by its name, with their results: as the kernel was asked."""
+    calls = "trace=read,write,pread64,pwrite64,fdatasync,fsync"
+    said = subprocess.run(
+        ["strace", "-f", "-y", "-e", calls, *argv], check=True, capture_output=True, text=True
+    )
+    found = _SAID.findall(said.stderr)
+    return Counter((_NAMES.get(call, call), int(result)) for call, name, result in found if name == str(path))
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+def test_a_database_s_calls_are_those_that_the_kernel_is_asked(tmp_path: Path) -> None:
+    there, here = tmp_path / "there.db", tmp_path / "here.db"
+    recorded = run_recorded(tmp_path, *python(SQLITE, here))
+    kinds = ("read", "write", "pread", "pwrite", "fdatasync", "fsync")
+    ours = Counter((row["call"], row["result"]) for row in recorded.on(here, *kinds))
+    assert ours == count_by_strace(there, *python(SQLITE, there))
+    assert sum(count for (call, _), count in ours.items() if call == "pwrite") > 20
+    assert not [segment for segment in recorded.segments if segment.torn or any(segment.unseen.values())]
+
+
+STREAMS = r"""
+#include <stdio.h>
+#include <stdlib.h>
+int main(int count, char **words) {
+    FILE *file = fopen(words[1], "w");
+    for (int i = 0; i < 3000; i++) fprintf(file, "line %d\n", i);
+    for (int i = 0; i < 5000; i++) putc_unlocked('x', file);
+    fwrite(words[0], 1, 3, file);
+    fclose(file);
+    file = fopen(words[1], "a");
+    fputs("appended\n", file);
+    fflush(file);
+    fputs("more\n", file);
+    fclose(file);
+    file = fopen(words[1], "r+");
+    char bytes[20000];
+    size_t read = fread(bytes, 1, 10000, file);
+    fseek(file, 40000 > read ? 0 : 0, SEEK_SET);
+    while (getc(file) != EOF) ;
+    fseek(file, 5, SEEK_SET);
+    fputs("CHANGED", file);
+    puts("to standard output");
+    exit(0); /* with a stream that is not closed */
+}
+"""
+
+
+def test_streams_tell_where_and_how_much(tmp_path: Path) -> None:
+    program, data, out = compile_program(tmp_path, STREAMS), tmp_path / "data", tmp_path / "out"
+    with out.open("w") as file:
+        library, trace = require_library(), tmp_path / "trace"
+        trace.mkdir()
+        env = {**os.environ, **preload_variables(library, trace)}
+        ended = subprocess.run([program, data], env=env, stdout=file, check=True, text=True, timeout=60)
+    recorded = read_recorded(tmp_path, ended)
+    size, content = data.stat().st_size, data.read_text()
+    opens = recorded.on(data, "open")
+    assert [(row["detail"] & os.O_ACCMODE, row["file_size"]) for row in opens[:2]] == [(1, 0), (1, size - 14)]
+    writes = recorded.on(data, "write")
+    assert sum(row["result"] for row in writes) == size + 7
+    assert [(row["offset"], row["result"]) for row in writes[-3:]] == [(size - 14, 9), (size - 5, 5), (5, 7)]
+    ends = [row["offset"] + row["result"] for row in writes[:-1]]
+    assert [row["offset"] for row in writes[1:-1]] == ends[:-1], "one after the other"
+    assert content[5:12] == "CHANGED"
+    assert sum(row["result"] for row in recorded.on(data, "read")) >= size
+    assert [row["result"] for row in recorded.on(out, "write")] == [19]
+    assert all(row["stream"] for row in writes)
+
+
+FAMILY = """
+import os, subprocess, sys, threading
+place = sys.argv[1]
+def write(name):
+    with open(f"{place}/{name}", "wb", buffering=0) as file:
+        for turn in range(100):
+            file.write(b"x" * 10)
+threads = [threading.Thread(target=write, args=(f"thread{n}",)) for n in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+if os.fork() == 0:
+    write("forked")
+    os._exit(0)
+os.wait()
+shared = os.open(f"{place}/shared", os.O_CREAT | os.O_WRONLY)
+os.write(shared, b"12345")
+subprocess.run(["sh", "-c", "printf abc; exec cat /dev/null"], stdout=shared)  # by vfork, and with our file
+os.write(shared, b"678")
+"""
+
+
+def test_threads_children_and_programs_are_all_seen(tmp_path: Path) -> None:
+    recorded = run_recorded(tmp_path, *python(FAMILY, tmp_path))
+    for name in [*(f"thread{n}" for n in range(8)), "forked"]:
+        rows = recorded.on(tmp_path / name, "write")
+        assert [(row["offset"], row["result"]) for row in rows] == [(at, 10) for at in range(0, 1000, 10)]
+        assert len({row["thread"] for row in rows}) == 1
+    processes = {recorded.on(tmp_path / name, "write")[0]["process"] for name in ("thread0", "forked")}
+    assert len(processes) == 2
+    shared = recorded.on(tmp_path / "shared", "write")
+    assert [(row["offset"], row["result"]) for row in shared[:2]] == [(0, 5), (5, 3)]
+    assert shared[2]["result"] == 3
+    assert (tmp_path / "shared").read_bytes() == b"12345abc678"
+    assert {segment.arguments[0] for segment in recorded.segments} >= {"sh", "cat"}
+    assert not sum(segment.torn for segment in recorded.segments)
+
+
+def test_nothing_is_lost_when_the_program_is_killed(tmp_path: Path) -> None:
+    data, trace = tmp_path / "data", tmp_path / "trace"
+    trace.mkdir()
+    code = "import os, sys; file = os.open(sys.argv[1], 65); [os.write(file, b'x') for _ in iter(int, 1)]"
+    env = {**os.environ, **preload_variables(require_library(), trace)}
+    with subprocess.Popen(python(code, data), env=env) as process:
+        assert until(lambda: data.exists() and data.stat().st_size > 5000)
+        process.kill()
+    recorded = read_recorded(tmp_path, subprocess.CompletedProcess([], -signal.SIGKILL))
+    written = sum(row["result"] for row in recorded.on(data, "write"))
+    assert data.stat().st_size - 1 <= written <= data.stat().st_size, "one call may have been under way"
+
+
+SIGNALS = r"""
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+static int file;
+static void handle(int number) { (void)number; if (write(file, "s", 1) != 1) _exit(1); }
+int main(int count, char **words) {
+    file = open(words[1], O_CREAT | O_WRONLY | O_APPEND, 0600);
+    signal(SIGALRM, handle);
+    struct itimerval often = {{0, 200}, {0, 200}};
+    setitimer(ITIMER_REAL, &often, 0);
+    for (int i = 0; i < 200000; i++) if (write(file, "m", 1) != 1) return 1;
+}
+"""
+
+
+def test_what_a_signal_s_handler_writes_is_told_or_counted(tmp_path: Path) -> None:
+    program, data = compile_program(tmp_path, SIGNALS), tmp_path / "data"
+    recorded = run_recorded(tmp_path, program, data)
+    told = len(recorded.on(data, "write"))
+    assert told + sum(segment.unseen["lost"] for segment in recorded.segments) == data.stat().st_size
+    assert told >= 200_000
+
+
+STATIC = "int main(void) { return 0; }\n"
+
+
+def test_what_cannot_be_seen_is_counted(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, STATIC, "-static")
+    code = """
+import ctypes, mmap, os, subprocess, sys
+subprocess.run([sys.argv[1]], check=True)
+subprocess.run(["true"], env={}, check=True)
+libc = ctypes.CDLL(None)
+libc.syscall(425, 8, ctypes.create_string_buffer(120))  # io_uring_setup
+file = os.open(sys.argv[2], os.O_CREAT | os.O_RDWR)
+os.truncate(file, 8192)
+mmap.mmap(file, 8192)[5] = 1
+"""
+    recorded = run_recorded(tmp_path, *python(code, program, tmp_path / "data"))
+    unseen = recorded.segments[0].unseen
+    assert (unseen["unloaded"], unseen["io_uring"], unseen["mapped"]) == (2, 1, 8192)
+    assert [row["size"] for row in recorded.on(tmp_path / "data", "mmap", "ftruncate")] == [8192, 8192]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small disk")
+def test_a_full_disk_ends_the_trace_and_not_the_program(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    (tmp_path / "trace").mkdir()
+    code = "import os, sys; f = os.open(sys.argv[1], 65); [os.write(f, b'x') for _ in range(20000)]"
+    script = 'mount -t tmpfs -o size=256k none "$1" && shift && "$@" && cp "$STEELYARD_TRACE"/* "$KEPT"'
+    kept = tmp_path / "kept" / "trace"
+    kept.mkdir(parents=True)
+    words = ("unshare", "-m", "sh", "-c", script, "sh", tmp_path / "trace", *python(code, data))
+    ended = run_recorded(tmp_path, "env", f"KEPT={kept}", *words).ended
+    assert data.stat().st_size == 20_000
+    recorded = read_recorded(kept.parent, ended)
+    lost = sum(segment.unseen["lost"] for segment in recorded.segments)
+    assert lost > 10_000
+    assert 0 <= 20_000 - len(recorded.on(data, "write")) <= lost
+
+
+def test_a_slow_call_takes_as_long_as_it_took(tmp_path: Path) -> None:
+    fifo = tmp_path / "lock"
+    code = """
+import fcntl, os, sys, time
+file = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR)
+fcntl.flock(file, fcntl.LOCK_EX)
+if os.fork() == 0:
+    os.close(file)
+    other = os.open(sys.argv[1], os.O_RDWR)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    os._exit(0)
+time.sleep(0.3)
+os.close(file)
+os.wait()
+"""
+    began = time.monotonic()
+    recorded = run_recorded(tmp_path, *python(code, fifo))
+    took = max(row["duration"] for row in recorded.on(fifo, "flock")) / 1e9
+    assert 0.1 < took < time.monotonic() - began
