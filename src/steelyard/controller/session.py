@@ -19,6 +19,7 @@ from steelyard.controller.overhead import OverheadMeter
 from steelyard.controller.part import select_part
 from steelyard.controller.resources import acquire_resources
 from steelyard.controller.signals import TIME_IS_SHORT, StopSignal, catch_signals
+from steelyard.controller.traces import complete_traces
 from steelyard.controller.trial.runner import TrialRunner
 from steelyard.controller.trial_loop import TrialLoop
 from steelyard.errors import HostError, HostLost, Interrupted, SteelyardError
@@ -89,6 +90,7 @@ class Session:
             if self._held:
                 ending = await self._stay(self._held, ending)
             stop.unschedule()
+        await complete_traces(context)
         if ending == "time-limit":
             await self._pause(LATE)
         elif ending == "complete" and context.design.next(context.results):

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 
 from steelyard.errors import TrialFailure, UsageError
 from steelyard.hosts.base import Host
+from steelyard.hosts.capturing import capture_command
 from steelyard.hosts.images.making import find_root
 from steelyard.hosts.short_programs import list_absent
 from steelyard.hosts.unused.accounts import gives_up_root
@@ -20,9 +21,21 @@ _PATIENCE = 60.0  # seconds for a program that does nothing: the first one may u
 
 
 async def wrap_command(
-    host: Host, command: Command, asked: Conditions, scratch: PurePosixPath, *mounts: object
+    host: Host,
+    command: Command,
+    asked: Conditions,
+    scratch: PurePosixPath,
+    *mounts: object,
+    trace: PurePosixPath,
 ) -> Command:
-    """The command as it is started there. Raises TrialFailure when what it takes is not there."""
+    """The command as it is started there; its storage calls go to `trace`, in the scratch, if asked for.
+
+    Raises TrialFailure when what it takes is not there.
+    """
+    gives_up = gives_up_root(command)
+    recorded = trace.parent if asked.records_io else None
+    if recorded:
+        command = await capture_command(host, command, trace)
     if not asked.any:
         return command
     for tool in asked.required_tools():
@@ -33,11 +46,11 @@ async def wrap_command(
     if asked.recipe:
         asked = replace(asked, image=str(await find_root(host, asked.recipe)))
     asked = await _settle(host, asked, scratch)
-    places = tuple(dict.fromkeys(str(path) for path in (scratch, *mounts) if path))
+    places = tuple(dict.fromkeys(str(path) for path in (scratch, *mounts, recorded) if path))
     if asked.environments and not host.shares_files:
         absent = await list_absent(host, places)
         places = tuple(path for path in places if path not in absent)
-    if gives_up_root(command):
+    if gives_up:
         asked = _keep_those_with_accounts(asked)
     environment = await _choose(host, asked, places) if asked.environments else None
     return asked.wrap_command(command, environment=environment, mounts=places, told=str(scratch / TOLD))

@@ -7,7 +7,7 @@ from typing import Any
 
 from steelyard.printable import make_one_line
 from steelyard.report.bars import draw_sparkline
-from steelyard.report.columns import align, shorten
+from steelyard.report.columns import align, shorten, width
 from steelyard.traces.profile import Group, Profile
 from steelyard.traces.queries import BINS, PARTS
 from steelyard.traces.wording import characterise, list_unseen
@@ -88,7 +88,7 @@ def _list_files(profile: Profile) -> Iterator[str]:
         rows = [("file", "read", "written", "calls", "time")]
         rows += [
             (
-                shorten(make_one_line(file.path), _WIDEST_PATH),
+                _shorten_path(file.path),
                 show(float(file.read), "B"),
                 show(float(file.written), "B"),
                 str(file.calls),
@@ -110,7 +110,7 @@ def _draw_time(profile: Profile) -> Iterator[str]:
     yield f"{'calls':6}{draw_sparkline(at_once)}  up to {max(at_once):.2g} at once"
     if profile.heat and profile.most_used:
         yield ""
-        path = shorten(make_one_line(profile.most_used[0].path), _WIDEST_PATH)
+        path = _shorten_path(profile.most_used[0].path)
         yield f"where in {path}, from its start (top) to its end:"
         yield from _draw_heat(profile.heat)
 
@@ -121,3 +121,13 @@ def _draw_heat(heat: Sequence[tuple[int, int, int]]) -> Iterator[str]:
     for part in range(PARTS):
         shades = (cells.get((part, at), 0) / most for at in range(BINS))
         yield "      " + "".join(_SHADES[min(4, int(share * 4) + (share > 0))] for share in shades)
+
+
+def _shorten_path(path: str) -> str:
+    """Its end, which tells more than its beginning."""
+    line = make_one_line(path)
+    return (
+        "…" + shorten(line[::-1], _WIDEST_PATH)[::-1].removeprefix("…")
+        if width(line) > _WIDEST_PATH
+        else line
+    )

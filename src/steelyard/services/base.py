@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict
 
 from steelyard.errors import HostError
 from steelyard.hosts.base import Host
+from steelyard.hosts.capturing import fetch_segments
 from steelyard.hosts.short_programs import make_runner
 from steelyard.hosts.tasks import run_tasks, wait_first
 from steelyard.hosts.wrapping import read_kernel, wrap_command
@@ -158,6 +159,17 @@ class Service(ABC, Generic[OptionsT]):
         failures = [error for error in await asyncio.gather(*stops, return_exceptions=True) if error]
         if failures:
             raise failures[0]
+        await self._fetch_segments()
+
+    async def _fetch_segments(self) -> None:
+        """What was recorded of its servers' storage calls, to the record, beside their logs."""
+        if self.context.wrap.records_io:
+            for host, label in {(server.host, server.label): None for server in self.servers}:
+                target = self.context.logs / f"{host.name}-{label}.trace" / "segments"
+                await fetch_segments(host, self._trace_place(host, label), target)
+
+    def _trace_place(self, host: Host, label: str) -> PurePosixPath:
+        return self.scratch(host) / f"trace-{label}"
 
     async def wait_for_death(self) -> str:
         """Wait until a server ends that nobody asked to, and say which and how: a watch beside the workload.
@@ -209,7 +221,8 @@ class Service(ABC, Generic[OptionsT]):
     async def launch(self, host: Host, label: str, command: Command, *, address: str, port: int) -> Server:
         """Start one server on a host. Its output goes to the record as `<host>-<label>.log` and `.err`."""
         scratch, folder = self.scratch(host), self.context.known.get(FOLDER)
-        command = await wrap_command(host, command, self.context.wrap, scratch, folder)
+        trace = self._trace_place(host, label)
+        command = await wrap_command(host, command, self.context.wrap, scratch, folder, trace=trace)
         server = await Server.start(
             host, label, command, cwd=scratch, logs=self.context.logs, address=address, port=port
         )
@@ -221,7 +234,8 @@ class Service(ABC, Generic[OptionsT]):
         """Have a server that ended begin once more, or go on by another command; wait until it answers."""
         if command:
             scratch, folder = self.scratch(old.host), self.context.known.get(FOLDER)
-            command = await wrap_command(old.host, command, self.context.wrap, scratch, folder)
+            trace = self._trace_place(old.host, old.label)
+            command = await wrap_command(old.host, command, self.context.wrap, scratch, folder, trace=trace)
         new = await old.restart(command)
         self.servers[self.servers.index(old)] = new
         self._changed.set()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from steelyard.errors import PlugInError, SpecError, UnknownName
+from steelyard.hosts.capturing import RECORDER
 from steelyard.model.control_groups import ControlGroups
 from steelyard.model.environment import HasRemains
 from steelyard.model.experiment import Experiment
@@ -199,6 +200,7 @@ def _iter_tools(experiment: Experiment, cell: Cell) -> Iterator[Tool]:
         yield from collector_class(collector.plugin).needs
     for conditions in _conditions(experiment, cell):
         yield from conditions.required_tools()
+        yield from (RECORDER,) if conditions.records_io else ()
         yield from (MMDEBSTRAP,) if conditions.recipe and conditions.recipe.suite else ()
         if conditions.environments:
             needs = [environment.needs for environment in conditions.environments]
@@ -231,7 +233,7 @@ def _all_conditions(experiment: Experiment, cells: Sequence[Cell]) -> list[Condi
 
 def _conditions(experiment: Experiment, cell: Cell) -> list[Conditions]:
     uses: tuple[WorkloadUse | ServiceUse, ...] = (*experiment.workload, *experiment.services.values())
-    return [read_conditions(use, cell.parameters) for use in uses if use.wrap]
+    return [read_conditions(use, cell.parameters) for use in uses if use.conditions]
 
 
 def _services(experiment: Experiment, cell: Cell) -> dict[str, ServiceUse]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from steelyard.environments.base import Environment
 from steelyard.errors import PlugInError, UnknownName, UsageError
 from steelyard.model.environment import find_form
+from steelyard.model.expression import substitute
 from steelyard.model.keys.uses import ServiceUse, WorkloadUse
 from steelyard.model.keys.wrap import Conditions
 from steelyard.model.trial import Scalar
@@ -30,7 +31,7 @@ def environment_class(name: str) -> type[Environment]:
 
 def read_conditions(use: WorkloadUse | ServiceUse, levels: Mapping[str, Scalar]) -> Conditions:
     """What processes of an entry are put under in a cell. Raises UsageError, ExpressionError."""
-    asked = Conditions.of(use.wrap, levels)
+    asked = replace(Conditions.of(use.wrap, levels), records_io=_read_capture(use, levels))
     if asked.inside is None:
         return asked
     try:
@@ -44,6 +45,13 @@ def read_conditions(use: WorkloadUse | ServiceUse, levels: Mapping[str, Scalar])
             raise UsageError(f"io_read, io_write: {asked.inside} cannot hold them; use bubblewrap")
     environments = _drop_narrow(environments, asked)
     return replace(asked, environments=_drop_offline(environments, use))
+
+
+def _read_capture(use: WorkloadUse | ServiceUse, levels: Mapping[str, Scalar]) -> bool:
+    what = substitute({"capture": use.capture}, levels)["capture"]
+    if what not in (None, "io"):
+        raise UsageError(f"capture: {what!r} cannot be recorded; `io` can")
+    return what is not None
 
 
 def _drop_narrow(environments: tuple[Environment, ...], asked: Conditions) -> tuple[Environment, ...]:

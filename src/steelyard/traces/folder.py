@@ -11,7 +11,7 @@ from typing import Any
 
 from steelyard.errors import StoreError, UnknownName
 from steelyard.files import write_whole
-from steelyard.store.layout import Store, make_dated_folder, match_ids
+from steelyard.store.layout import RunFolder, Store, make_dated_folder, match_ids
 from steelyard.untrusted import read_content
 
 SCHEMA = 1
@@ -91,7 +91,7 @@ def list_traces(store: Store) -> list[TraceFolder]:
 def find_trace(store: Store, name: str) -> TraceFolder:
     """A trace by id, by a part of an id that no other has, by path, or the newest as `last`.
 
-    Raises UnknownName.
+    The id of a run stands for the one trace in its record. Raises UnknownName.
     """
     if "/" in name and Path(name).is_dir():
         return TraceFolder(Path(name))
@@ -99,8 +99,21 @@ def find_trace(store: Store, name: str) -> TraceFolder:
     if name == "last" and every:
         return every[-1]
     matches = match_ids(every, name)
+    if not matches and match_ids(store.list_runs(), name):
+        return _choose_trace(store.find(name), name)
     if len(matches) == 1:
         return matches[0]
     near = [trace.id for trace in matches or every]
     hint = "`steelyard trace list` shows the traces; `steelyard trace record -- COMMAND` makes one"
     raise UnknownName("trace", name, near, hint=hint)
+
+
+def _choose_trace(run: RunFolder, name: str) -> TraceFolder:
+    """The one in the record of a run. Raises UnknownName where there are none or several."""
+    found = sorted({path.parent for what in ("trace.json", "segments") for path in run.path.rglob(what)})
+    traces = [TraceFolder(path) for path in found if path.name.endswith("trace")]
+    if len(traces) == 1:
+        return traces[0]
+    paths = ", ".join(str(trace.path) for trace in traces[:5])
+    hint = f"name one by its path: {paths}" if traces else "`capture: io` records a workload or a service"
+    raise UnknownName("trace", name, [], hint=hint)

@@ -14,7 +14,7 @@ _FOLDER = Path(__file__).with_name("bin")
 
 def find_library() -> Path:
     """Raises SteelyardError where it was not built."""
-    path = _FOLDER / f"steelyard-recorder-{os.uname().machine}.so"
+    path = _FOLDER / f"steelyard-recorder-{os.uname().machine}"
     if not path.is_file():
         hint = "`make probe` builds it in a checkout of Steelyard; it needs a C compiler"
         raise SteelyardError(f"the recorder's library was not built for {os.uname().machine}", hint=hint)

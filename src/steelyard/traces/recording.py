@@ -84,6 +84,15 @@ def complete_trace(folder: TraceFolder, *, anonymous: bool = False) -> dict[str,
     return document
 
 
+def complete_below(place: Path) -> None:
+    """The same for all segments in the record of a run. Raises StoreError."""
+    for segments in sorted(place.rglob("*trace/segments")):
+        folder = TraceFolder(segments.parent)
+        if not folder.document.exists():
+            folder.write_document({"way": "library"})
+        complete_trace(folder)
+
+
 def measure_cost(folder: TraceFolder) -> float:
     """Seconds that the library adds to a call here, by a read of one byte from the cache."""
     place = folder.path / "cost"

@@ -187,7 +187,15 @@ def test_a_host_that_lacks_what_it_takes_is_named(asked, lacks, says, monkeypatc
         found = find_environments(conditions.inside, conditions.image)
         conditions = replace(conditions, environments=found)
     with pytest.raises(TrialFailure, match=says):
-        asyncio.run(wrap_command(host, Command(("x",)), conditions, PurePosixPath("/scratch")))
+        asyncio.run(
+            wrap_command(
+                host,
+                Command(("x",)),
+                conditions,
+                PurePosixPath("/scratch"),
+                trace=PurePosixPath("/scratch/trace"),
+            )
+        )
 
 
 def test_an_image_that_is_not_there_is_named_before_the_trial(measure: Callable[..., api.Run]) -> None:

@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.hosts.unused.accounts import CHOOSE, RANGES, draw_accounts, is_unnamed
+from steelyard.hosts.unused.accounts import (
+    CHOOSE,
+    RANGES,
+    draw_accounts,
+    find_account,
+    gives_up_root,
+    is_unnamed,
+    split_prefix,
+    write_prefix,
+)
+from steelyard.model.command import Command
 
 
 def chosen(*edits: tuple[str, str], **env: str) -> subprocess.CompletedProcess[str]:
@@ -79,3 +89,17 @@ def test_one_that_somebody_has_is_passed_over(tmp_path: Path, taken: str) -> Non
         "process": (("/proc/[0-9]*/status", f"{tmp_path}/[0-9]*/status"), low + 1),
     }[taken]
     assert int(chosen(edit, **draw).stdout) == expected
+
+
+def test_the_words_that_give_up_root_are_found_behind_others() -> None:
+    words = write_prefix("4711")
+    command = Command(("unshare", "--ipc", *words, "postgres", "-D", "data"))
+    assert split_prefix(command.argv) == (("unshare", "--ipc", *words), ("postgres", "-D", "data"))
+    assert find_account(words) == "4711"
+    assert gives_up_root(command)
+    assert split_prefix(("setpriv", "--pdeathsig", "KILL", "x")) == (
+        (),
+        ("setpriv", "--pdeathsig", "KILL", "x"),
+    )
+    assert not gives_up_root(Command(("setpriv", "--help")))
+    assert (find_account(()), split_prefix(("setpriv",))) == ("", ((), ("setpriv",)))

@@ -31,6 +31,7 @@ from steelyard.controller.trial.step import PipelineStep
 from steelyard.controller.trial.window import Span, Window, is_shared
 from steelyard.errors import HostLost, TrialFailure
 from steelyard.hosts.base import Host, Process, Streams, finish
+from steelyard.hosts.capturing import fetch_segments
 from steelyard.hosts.short_programs import explain_missing_file
 from steelyard.hosts.tasks import run_tasks
 from steelyard.hosts.wrapping import read_kernel, wrap_command
@@ -189,6 +190,8 @@ class _Stage:
         if not host.shares_files:
             await host.get(raw, folder / "raw")
         await results.fetch(folder / "raw")
+        if self.step.wrap.records_io:
+            await fetch_segments(host, self._trace_place(workdir), folder / "trace" / "segments")
         ended = CopyResult(
             workdir.copy.name, host, phase.command, dataclasses.replace(exit_, timed_out=timed_out)
         )
@@ -236,9 +239,18 @@ class _Stage:
     async def _wrap_phase(self, workdir: Workdir, raw: PurePosixPath, phase: Phase) -> Phase:
         folder = self.runner.known.get(FOLDER)
         wrapped = await wrap_command(
-            workdir.host, phase.wrapped, self.step.wrap, workdir.scratch, raw, folder
+            workdir.host,
+            phase.wrapped,
+            self.step.wrap,
+            workdir.scratch,
+            raw,
+            folder,
+            trace=self._trace_place(workdir),
         )
         return dataclasses.replace(phase, command=phase.complete(wrapped))
+
+    def _trace_place(self, workdir: Workdir) -> PurePosixPath:
+        return workdir.home / f"trace-{self.label}"
 
     def _launch(self, workdir: Workdir, command: Command) -> Command:
         ranks = workdir.copy.ranks

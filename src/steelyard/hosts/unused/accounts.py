@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from steelyard.model.command import Command
 
-_CHANGER = "setpriv"
+_CHANGER, _ACCOUNT = "setpriv", "--reuid="
 # Ids that nothing else gives out, by "Users, Groups, UIDs and GIDs on systemd Systems": above those of
 # containers, of /etc/subuid and of directory services (SSSD and FreeIPA end at 2,000,200,000), and below
 # 2^31, which some programs take for negative. A container often has 65,536 ids: there the gap below those of
@@ -54,12 +55,25 @@ done
 
 def write_prefix(account: str) -> tuple[str, ...]:
     """Words before a command that give up root for good."""
-    return (_CHANGER, f"--reuid={account}", f"--regid={account}", "--clear-groups", "--no-new-privs")
+    return (_CHANGER, f"{_ACCOUNT}{account}", f"--regid={account}", "--clear-groups", "--no-new-privs")
+
+
+def split_prefix(argv: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """A command up to the words of `write_prefix`, whatever stands before them, and what is behind them."""
+    pairs = enumerate(pairwise(argv))
+    starts = (at for at, (word, after) in pairs if word == _CHANGER and after.startswith(_ACCOUNT))
+    end = next((at + len(write_prefix("")) for at in starts), 0)
+    return argv[:end], argv[end:]
+
+
+def find_account(prefix: tuple[str, ...]) -> str:
+    """The account that such words change to; empty for none."""
+    return next((word.removeprefix(_ACCOUNT) for word in prefix if word.startswith(_ACCOUNT)), "")
 
 
 def gives_up_root(command: Command) -> bool:
-    """Whether it begins with the words of `write_prefix`."""
-    return command.argv[0] == _CHANGER
+    """Whether it has the words of `write_prefix`."""
+    return bool(split_prefix(command.argv)[0])
 
 
 def is_unnamed(uid: int) -> bool:

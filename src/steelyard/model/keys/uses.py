@@ -18,7 +18,19 @@ def widen_workload(value: object) -> object:
     """Options stand beside Steelyard's own keys in the file; they are parted here."""
     if not isinstance(value, dict) or "options" in value:
         return value
-    keys = ("use", "phase", "measured", "timeout", "on", "to", "copies", "ranks", "launcher", "wrap")
+    keys = (
+        "use",
+        "phase",
+        "measured",
+        "timeout",
+        "on",
+        "to",
+        "copies",
+        "ranks",
+        "launcher",
+        "wrap",
+        "capture",
+    )
     own = {key: value[key] for key in keys if key in value}
     rest = {key: item for key, item in value.items() if key not in own}
     return {**own, "options": rest}
@@ -28,12 +40,22 @@ class WrappedUse(PlugInUse):
     """What runs processes under conditions: its own, or those of its role, which its own go before."""
 
     own_wrap: Wrap | None = None
+    capture: str | None = Field(
+        None,
+        description="io: record the storage calls of its processes, to be read by `steelyard trace show`",
+    )
     _role_wrap: Wrap | None = PrivateAttr(None)
     _machine: MachineSettings | None = PrivateAttr(None)
 
     def learn_role(self, role: Role | None) -> None:
         """Take note of the conditions of the role that it runs on."""
         self._role_wrap, self._machine = (role.wrap, role.machine) if role else (None, None)
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """Its keys for how its processes run, which may hold `${…}`."""
+        capture = {"capture": self.capture} if self.capture else {}
+        return ({"wrap": self.wrap.settings()} if self.wrap else {}) | capture
 
     @property
     def wrap(self) -> Wrap | None:
@@ -82,7 +104,7 @@ class WorkloadUse(WrappedUse):
         fields = {
             key: value for key in ("on", "copies", "ranks") if (value := getattr(self, key)) is not None
         }
-        return fields | ({"wrap": self.wrap.settings()} if self.wrap else {})
+        return fields | self.conditions
 
 
 class Role(Part):
@@ -169,16 +191,15 @@ class ServiceUse(WrappedUse):
         """All that may hold `${…}`."""
         recover = self.recover.model_dump(by_alias=True) if self.recover else None
         fields = {"use": self.use, "on": self.on, "grow_into": self.grow_into, "options": self.options}
-        conditions = {"wrap": self.wrap, "machine": self._machine}
-        around = {key: part.settings() for key, part in conditions.items() if part}
-        return fields | around | ({"recover": recover} if recover else {})
+        machine = {"machine": self._machine.settings()} if self._machine else {}
+        return fields | self.conditions | machine | ({"recover": recover} if recover else {})
 
 
 def widen_service(value: object) -> object:
     """As `widen_workload`."""
     if not isinstance(value, dict) or "options" in value:
         return value
-    keys = ("use", "on", "grow_into", "keep", "open", "recover", "save", "wrap")
+    keys = ("use", "on", "grow_into", "keep", "open", "recover", "save", "wrap", "capture")
     own = {key: value[key] for key in keys if key in value}
     return {**own, "options": {key: item for key, item in value.items() if key not in own}}
 

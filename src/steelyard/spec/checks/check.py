@@ -190,7 +190,7 @@ class Checker:
         for fault in kind_faults(use, self.experiment) if self.has_valid_parameters else ():
             yield Fault((*path, *fault.path), fault.message, fault.at_key)
         may_vary = {"use": use.use, "on": use.on, "grow_into": use.grow_into, **options}
-        may_vary |= {"wrap": use.wrap.settings()} if use.wrap else {}
+        may_vary |= use.conditions
         yield from self._cell_faults(path, may_vary, partial(self.services.service_faults, name), own)
 
     def _event_faults(self, index: int) -> Iterator[Fault]:

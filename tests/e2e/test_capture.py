@@ -1,0 +1,110 @@
+"""`capture: io`: what real programs and servers ask of their storage, in the record of a run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from recorded_programs import require_library
+from steelyard.traces.folder import TraceFolder
+from steelyard.traces.profile import Profile, profile_table
+
+if TYPE_CHECKING:
+    from conftest import Lab
+
+WRITES = "import os; f = os.open('data', 65); [os.write(f, b'x' * 4096) for _ in range(50)]; os.fsync(f)"
+PROGRAM = f"""\
+experiment: captured
+parameters: {{capture: [io, null]}}
+workload:
+  use: command
+  run: [python3, -I, -S, -c, "{WRITES}"]
+  capture: "${{capture}}"
+repeat: 1
+disturbed: include
+"""
+
+
+@pytest.fixture(autouse=True)
+def library() -> None:
+    require_library()
+
+
+def profiles(lab: Lab) -> list[Profile]:
+    """Those of all traces in the record of the one run; nothing is left of how they came about."""
+    (run,) = lab.runs()
+    assert not list(run.rglob("segments"))
+    traces = [TraceFolder(path.parent) for path in sorted(run.rglob("trace.json"))]
+    assert all(trace.read_document()["processes"] for trace in traces)
+    return [profile_table(trace.table) for trace in traces]
+
+
+@pytest.mark.parametrize("site", ["local", "local:2", "netns:1"])
+def test_the_cells_that_ask_for_it_have_a_trace(lab: Lab, site: str) -> None:
+    if site.startswith("netns") and os.geteuid() != 0:
+        pytest.skip("network namespaces need root")
+    ended = lab.steelyard("run", "-q", "--site", site, lab.file(PROGRAM))
+    assert ended.code == 0, ended.said
+    found = profiles(lab)
+    assert len(found) == (2 if site == "local:2" else 1)
+    for profile in found:
+        assert (profile.kinds["write"].calls, profile.written) == (50, 50 * 4096)
+        assert profile.kinds["sync"].calls == 1
+    shown = lab.steelyard("trace", "show", "captured") if len(found) == 1 else None
+    assert shown is None or "200 KiB in 50 writes" in shown.said
+
+
+def test_a_program_in_a_container_is_recorded_too(lab: Lab) -> None:
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    text = PROGRAM.replace("capture: [io, null]", "capture: [io]").replace(
+        'capture: "${capture}"', 'capture: "${capture}"\n  wrap: {in: bubblewrap, cores: 1}'
+    )
+    ended = lab.steelyard("run", "-q", lab.file(text))
+    assert ended.code == 0, ended.said
+    (profile,) = profiles(lab)
+    assert profile.written == 50 * 4096
+    (trace,) = lab.runs()[0].rglob("trace.json")
+    processes = TraceFolder(trace.parent).read_document()["processes"]
+    assert not [each for each in processes if "bwrap" in each["arguments"][0]], "what starts it is not"
+
+
+SERVED = """\
+experiment: served
+services: {db: {use: NAME, on: host, capture: io}}
+workload: {use: CLIENT, to: db, OPTIONS}
+repeat: 1
+disturbed: include
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "client", "options", "program"),
+    [
+        ("redis", "redis_benchmark", "requests: 200", "redis-server"),
+        ("postgresql", "pgbench", "duration: 3s, mode: simple-update", "pgbench"),
+    ],
+)
+def test_a_server_that_gives_up_root_is_recorded(
+    lab: Lab, enterable_scratch: Path, name: str, client: str, options: str, program: str
+) -> None:
+    if not shutil.which(program):
+        pytest.skip(f"{program} is not installed")
+    text = SERVED.replace("NAME", name).replace("CLIENT", client).replace("OPTIONS", options)
+    text = text.replace("capture: io", "capture: io, appendonly: true") if name == "redis" else text
+    ended = lab.steelyard("run", "-q", lab.file(text))
+    assert ended.code == 0, ended.said
+    (profile,) = profiles(lab)
+    assert profile.written > 1000
+    assert profile.kinds["sync"].calls > 0
+    assert not list(enterable_scratch.iterdir())
+
+
+def test_what_cannot_be_captured_is_refused(lab: Lab) -> None:
+    ended = lab.steelyard("plan", lab.file(PROGRAM.replace("[io, null]", "[network]")))
+    assert ended.code == 2
+    assert "capture: 'network' cannot be recorded; `io` can" in ended.said
