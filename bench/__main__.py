@@ -34,6 +34,7 @@ NAMES = (
     "launch",
     "encryption",
     "containers",
+    "recording",
     "pods",
     "driver",
     "watching",

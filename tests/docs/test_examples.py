@@ -74,6 +74,7 @@ SHORT = {
     "published/xtreemos-2010/table-4.4.yaml": (),
     "ska.yaml": (),
     "ska1-outstanding.yaml": (),
+    "traces/mpi.yaml": (),
 }
 """Examples that take about a minute where nothing else runs; bare, but for one that limits its network."""
 FAILING = {"failing.yaml": 8}

@@ -54,6 +54,9 @@ def test_the_cells_that_ask_for_it_have_a_trace(lab: Lab, site: str) -> None:
     for profile in found:
         assert (profile.kinds["write"].calls, profile.written) == (50, 50 * 4096)
         assert profile.kinds["sync"].calls == 1
+    assert lab.steelyard("report", "last").code == 0
+    (run,) = lab.runs()
+    assert "Storage calls" in (run / "derived" / "report.html").read_text()
     shown = lab.steelyard("trace", "show", "captured") if len(found) == 1 else None
     assert shown is None or "200 KiB in 50 writes" in shown.said
 
@@ -108,3 +111,18 @@ def test_what_cannot_be_captured_is_refused(lab: Lab) -> None:
     ended = lab.steelyard("plan", lab.file(PROGRAM.replace("[io, null]", "[network]")))
     assert ended.code == 2
     assert "capture: 'network' cannot be recorded; `io` can" in ended.said
+
+
+def test_ranks_of_a_parallel_program_are_recorded_together(lab: Lab) -> None:
+    for tool in ("mpirun", "steelyard-hdf5"):
+        if not shutil.which(tool) and not (Path.home() / ".cache/steelyard/tools" / tool).exists():
+            pytest.skip(f"{tool} is not installed")
+    workload = "workload: {use: hdf5_bench, ranks: 2, capture: io}"
+    text = f"experiment: ranks\n{workload}\nrepeat: 1\ndisturbed: include\n"
+    ended = lab.steelyard("run", "-q", lab.file(text))
+    assert ended.code == 0, ended.said
+    read, written = profiles(lab)
+    assert (read.processes, written.processes) == (2, 2)
+    assert read.patterns["read"]["strided"] > 0.9 * read.read
+    assert written.patterns["write"]["strided"] > 0.9 * written.written
+    assert written.most_used[0].written == pytest.approx(read.most_used[0].read, rel=0.001)

@@ -15,6 +15,9 @@ async def complete_traces(context: RunContext) -> None:
         from steelyard.traces.recording import complete_below
 
         try:
-            await asyncio.to_thread(complete_below, context.folder.path)
+            traces = await asyncio.to_thread(complete_below, context.folder.path)
         except SteelyardError as error:
             context.warn(f"a trace is incomplete: {error.message}; `steelyard trace show` tries again")
+        else:
+            paths = [str(trace.path.relative_to(context.folder.path)) for trace in traces]
+            context.note("traces-recorded", paths=paths)

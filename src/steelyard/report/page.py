@@ -16,6 +16,7 @@ from steelyard.report.sections.outcome import RunOutcome, outcome
 from steelyard.report.sections.plan import Plan, plan
 from steelyard.report.sections.results import ResultTables, results
 from steelyard.report.sections.section import Section
+from steelyard.report.sections.storage_calls import describe_storage_calls
 from steelyard.report.sections.trouble import Trouble, trouble
 
 if TYPE_CHECKING:  # comparing loads numpy, which few reports need
@@ -69,7 +70,7 @@ def build_page(findings: Findings) -> Page:
             place=describe_environment(record),
             results=results(shown),
             gallery=draw_gallery(findings),
-            derived=derived,
+            derived=[*derived, *describe_storage_calls(record)],
             derivation_notes=findings.derived.notes,
             needs=needs(findings.requirements),
             trouble=trouble(record),

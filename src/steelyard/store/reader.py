@@ -183,6 +183,15 @@ class RunRecord:
         return list(first.values())
 
     @property
+    def traces(self) -> dict[str, dict[str, Any]]:
+        """What each recorded trace says of itself, by its path below the run's folder. Raises StoreError."""
+        with _report_damage(self.folder.journal):
+            lines = self._select_lines("traces-recorded")
+            paths = [Path(str(path)) for line in lines for path in line["paths"]]
+        ours = (path for path in paths if ".." not in path.parts and not path.is_absolute())
+        return {str(path): _read_document(self.folder.path / path / "trace.json") for path in ours}
+
+    @property
     def seed(self) -> int:
         """The seed of the run."""
         with _report_damage(self.folder.journal):

@@ -15,8 +15,10 @@ from typing import Any
 from steelyard.errors import UsageError
 from steelyard.traces.folder import TraceFolder
 from steelyard.traces.library import find_library, preload_variables
+from steelyard.traces.profile import profile_table
 from steelyard.traces.segments import UNSEEN, Segment, read_segments
 from steelyard.traces.table import write_table
+from steelyard.traces.wording import characterise
 
 # What the library adds to a call, by one that does next to nothing, in the fastest of some batches.
 _CALLS, _BATCHES = 2000, 20
@@ -79,18 +81,27 @@ def complete_trace(folder: TraceFolder, *, anonymous: bool = False) -> dict[str,
         "torn": sum(segment.torn for segment in segments),
         "unseen": {name: sum(segment.unseen[name] for segment in segments) for name in UNSEEN},
     }
+    profile = profile_table(folder.table)
+    document["summary"] = {
+        "profile": profile.label,
+        "calls": profile.calls,
+        "read": profile.read,
+        "written": profile.written,
+        "text": characterise(profile),
+    }
     folder.write_document(document)
     shutil.rmtree(folder.segments)
     return document
 
 
-def complete_below(place: Path) -> None:
-    """The same for all segments in the record of a run. Raises StoreError."""
-    for segments in sorted(place.rglob("*trace/segments")):
-        folder = TraceFolder(segments.parent)
+def complete_below(place: Path) -> list[TraceFolder]:
+    """The same for all segments in the record of a run; the traces. Raises StoreError."""
+    folders = [TraceFolder(segments.parent) for segments in sorted(place.rglob("*trace/segments"))]
+    for folder in folders:
         if not folder.document.exists():
             folder.write_document({"way": "library"})
         complete_trace(folder)
+    return folders
 
 
 def measure_cost(folder: TraceFolder) -> float:
