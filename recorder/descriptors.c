@@ -36,12 +36,6 @@ static bool lies_on_disk(int descriptor, struct stat *is) {
     return RAW2(fstatfs, descriptor, &system) || (system.f_type != PROC && system.f_type != SYSFS);
 }
 
-static void tell_opened(int descriptor, const struct stat *is, int how, uint64_t start,
-                        uint64_t duration) {
-    TELL(.call = CALL_open, .start = start, .duration = duration, .result = descriptor, .offset = is->st_size,
-         .size = is->st_ino, .descriptor = (int)is->st_mode, .name = find_name(descriptor), .extra = (uint32_t)how);
-}
-
 bool is_storage(int descriptor) {
     struct descriptor *known = is_recording() ? find(descriptor) : NULL;
     if (!known)
@@ -73,13 +67,13 @@ uint32_t find_name(int descriptor) {
 void add_opened(int descriptor, int directory, const char *path, int flags, uint64_t start, uint64_t duration) {
     struct descriptor *known = find_to_change(descriptor);
     struct stat is;
-    if (!known)
-        return;
-    *known = (struct descriptor){.kind = lies_on_disk(descriptor, &is) ? STORAGE : OTHER};
-    if (known->kind == OTHER)
-        return;
-    known->name = path ? name_path(directory, path) : name_descriptor(descriptor);
-    tell_opened(descriptor, &is, flags, start, duration);
+    bool is_kept = is_recording() && lies_on_disk(descriptor, &is);
+    uint32_t name = is_kept ? path ? name_path(directory, path) : name_descriptor(descriptor) : 0;
+    if (known)
+        *known = (struct descriptor){.kind = is_kept ? STORAGE : OTHER, .name = name};
+    if (is_kept)
+        TELL(.call = CALL_open, .start = start, .duration = duration, .result = descriptor, .offset = is.st_size,
+             .size = is.st_ino, .descriptor = (int)is.st_mode, .name = name, .extra = (uint32_t)flags);
 }
 
 void copy_descriptor(int from, int to, uint64_t start, uint64_t duration) {

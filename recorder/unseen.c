@@ -68,7 +68,7 @@ static bool names_loader(const char *program) {
     }
     if (length < (long)sizeof *file || memcmp(file->e_ident, ELFMAG, SELFMAG) != 0)
         return true; /* a script, or what cannot be read: its interpreter is judged by itself, when it starts */
-    if (is.st_mode & (S_ISUID | S_ISGID))
+    if (is.st_mode & (S_ISUID | S_ISGID) || file->e_ident[EI_CLASS] != ELFCLASS64)
         return false;
     for (unsigned i = 0; i < file->e_phnum; i++) {
         unsigned long at = file->e_phoff + i * sizeof(Elf64_Phdr);

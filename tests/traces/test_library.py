@@ -138,6 +138,37 @@ def test_threads_children_and_programs_are_all_seen(tmp_path: Path) -> None:
     assert not sum(segment.torn for segment in recorded.segments)
 
 
+BORROWED = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    int before = open(words[1], O_CREAT | O_WRONLY, 0600);
+    if (before < 0 || write(before, "12345", 5) != 5) return 1;
+    if (vfork() == 0) {
+        int out = open(words[2], O_CREAT | O_WRONLY, 0600);
+        dup2(out, 1);
+        close(before);
+        execlp("echo", "echo", "hello", (char *)0);
+        _exit(1);
+    }
+    wait(0);
+    return write(before, "678", 3) != 3 || write(1, "x", 1) != 1;
+}
+"""
+
+
+def test_a_child_of_vfork_opens_files_of_its_own_and_leaves_its_parent_s(tmp_path: Path) -> None:
+    """It has its parent's memory until it becomes another program, but descriptors of its own."""
+    program, before, out = compile_program(tmp_path, BORROWED), tmp_path / "before", tmp_path / "out"
+    recorded = run_recorded(tmp_path, program, before, out)
+    assert [(row["offset"], row["result"]) for row in recorded.on(before, "write")] == [(0, 5), (5, 3)]
+    assert recorded.on(out, "open")[0]["detail"] & os.O_CREAT
+    assert [row["result"] for row in recorded.on(out, "write")] == [6]
+    assert out.read_text() == "hello\n"
+
+
 def test_nothing_is_lost_when_the_program_is_killed(tmp_path: Path) -> None:
     data, trace = tmp_path / "data", tmp_path / "trace"
     trace.mkdir()

@@ -8,6 +8,7 @@ MSST 2011).
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,11 +34,8 @@ if TYPE_CHECKING:
 
 READ_INTENSIVE, WRITE_INTENSIVE = 2.0, 0.5
 """Ratios of bytes read to bytes written from which, and up to which, an application is called so."""
-_CONFIG: dict[str, str | bool | int | float | list[str]] = {
-    "threads": 1,
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-}
+_MEMORY = "1GB"
+"""What duckdb may take before it goes on in temporary files."""
 
 
 @dataclass(frozen=True)
@@ -125,13 +123,22 @@ def profile_table(path: Path, under: str = "") -> Profile:
     import duckdb
 
     try:
-        with open_regular(path), duckdb.connect(":memory:", config=_CONFIG) as database:
-            where = f" AND starts_with(path, {_quote(under.rstrip('/') + '/')})" if under else ""
-            database.execute(
-                f"CREATE VIEW calls AS SELECT * FROM read_parquet({_quote(str(path))})"  # noqa: S608 - quoted
-                f" WHERE kind <> 'note'{where}"
-            )
-            return _profile(database)
+        with open_regular(path), tempfile.TemporaryDirectory() as place:
+            config: dict[str, str | bool | int | float | list[str]] = {
+                "threads": 1,
+                "memory_limit": _MEMORY,
+                "temp_directory": place,
+                "preserve_insertion_order": False,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+            }
+            with duckdb.connect(":memory:", config=config) as database:
+                where = f" AND starts_with(path, {_quote(under.rstrip('/') + '/')})" if under else ""
+                database.execute(
+                    f"CREATE VIEW calls AS SELECT * FROM read_parquet({_quote(str(path))})"  # noqa: S608 - quoted
+                    f" WHERE kind <> 'note'{where}"
+                )
+                return _profile(database)
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
     except duckdb.Error as error:
