@@ -77,7 +77,24 @@ def test_a_trace_of_a_recorder_that_was_killed_is_there(
         store = own_place / "store/traces"
         assert until(lambda: bool(list(store.glob("*/segments/*.segment"))))
         os.kill(recorder.pid, signal.SIGKILL)
+    assert cli(("trace", "show")) == 3
+    assert "still being recorded" in capfd.readouterr().err
     (own_place / "go").touch()
     assert until(lambda: (own_place / "data").exists() and (own_place / "data").stat().st_size == 50 * 4096)
-    assert cli(("trace", "show")) == 0
+    assert until(lambda: cli(("trace", "show")) == 0)
     assert "200 KiB in 50 writes" in capfd.readouterr().out
+
+
+def test_a_damaged_trace_hides_no_other(own_place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    require_library()
+    for _ in range(2):
+        assert cli(("trace", "record", "--", "true")) == 0
+    first, second = sorted((own_place / "store/traces").iterdir())
+    (first / "trace.json").write_text("[]")
+    assert cli(("trace", "list")) == 0
+    said = capfd.readouterr()
+    assert second.name in said.out
+    assert "is not a trace's document of schema 1" in said.err
+    (second / "trace.parquet").write_bytes(b"PAR1")
+    assert cli(("trace", "show", second.name)) == 3
+    assert f"cannot read {second / 'trace.parquet'}" in capfd.readouterr().err

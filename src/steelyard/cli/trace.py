@@ -11,7 +11,7 @@ import click
 
 from steelyard.cli.options import AfterDashes, KnownName, json_option, print_json, store_option
 from steelyard.cli.terminal import echo
-from steelyard.errors import UsageError
+from steelyard.errors import StoreError, UsageError
 from steelyard.units import format_count
 
 if TYPE_CHECKING:
@@ -113,7 +113,12 @@ def list_(store: str | None, as_json: bool) -> int:
     from steelyard.spec.stores import choose_store
     from steelyard.traces.folder import list_traces
 
-    documents = [(trace.id, trace.read_document()) for trace in list_traces(choose_store(store))]
+    documents = []
+    for trace in list_traces(choose_store(store)):
+        try:
+            documents.append((trace.id, trace.read_document()))
+        except StoreError as error:
+            echo(error, err=True)
     if as_json:
         print_json([{"id": name, **document} for name, document in documents])
     for name, document in documents if not as_json else ():

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import UsageError
+from steelyard.errors import StoreError, UsageError
 from steelyard.traces.folder import TraceFolder
 from steelyard.traces.library import find_library, preload_variables
 from steelyard.traces.profile import profile_table
-from steelyard.traces.segments import UNSEEN, Segment, read_segments
+from steelyard.traces.segments import SUFFIX, UNSEEN, Segment, read_segments
 from steelyard.traces.table import write_table
 from steelyard.traces.wording import characterise
 
@@ -65,11 +65,29 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
         signal.signal(signal.SIGINT, before)
 
 
+def find_recorded(folder: TraceFolder) -> list[int]:
+    """The processes that are still being recorded: a segment is mapped for as long as its process lives."""
+    paths = folder.segments.absolute().glob(f"*{SUFFIX}")
+    pids = ((path, path.name.partition("-")[0]) for path in paths)
+    return [int(pid) for path, pid in pids if pid.isdigit() and str(path) in _read_maps(pid)]
+
+
+def _read_maps(pid: str) -> str:
+    try:
+        return Path("/proc", pid, "maps").read_text(errors="replace")
+    except OSError:
+        return ""
+
+
 def complete_trace(folder: TraceFolder, *, anonymous: bool = False) -> dict[str, Any]:
     """Make the table of what the library wrote, say what it did not see, and remove the segments.
 
-    Raises StoreError, and then they stay. The document is returned.
+    Raises StoreError, and then they stay: also as long as something is recorded. The document is returned.
     """
+    if pids := find_recorded(folder):
+        who = f"process {pids[0]} is" if len(pids) == 1 else f"processes {', '.join(map(str, pids[:5]))} are"
+        hint = f"`steelyard trace show {folder.id}` shows the trace when they have ended"
+        raise StoreError(f"{folder.path}: {who} still being recorded", hint=hint)
     document = folder.read_document()
     segments, without = read_segments(folder.segments)
     calls = write_table(segments, folder.table, anonymous=anonymous)
