@@ -92,7 +92,8 @@ void forget_descriptors_from(unsigned first, unsigned last) {
     if (!find_to_change((int)first))
         return;
     for (unsigned each = first; each < MOST && each <= last; each++)
-        table[each] = (struct descriptor){0};
+        if (table[each].kind != UNSEEN) /* what was never touched takes no memory */
+            table[each] = (struct descriptor){0};
 }
 
 int64_t stream_position(int descriptor) {

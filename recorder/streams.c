@@ -125,7 +125,12 @@ BYTEWISE(getc_unlocked, (FILE *stream), (stream), read, HAS_BYTE)
 BYTEWISE(putc_unlocked, (int byte, FILE *stream), (byte, stream), write, HAS_ROOM)
 
 /* Those of the standard streams, and those with any number of arguments, by the ones above. */
-EXPORT int puts(const char *text) { return fputs(text, stdout) == EOF || fputc('\n', stdout) == EOF ? EOF : 1; }
+EXPORT int puts(const char *text) {
+    flockfile(stdout); /* a line is whole, whatever other threads write */
+    int result = fputs(text, stdout) == EOF || fputc('\n', stdout) == EOF ? EOF : 1;
+    funlockfile(stdout);
+    return result;
+}
 EXPORT int putchar(int byte) { return fputc(byte, stdout); }
 EXPORT int getchar(void) { return fgetc(stdin); }
 EXPORT int vprintf(const char *format, va_list rest) { return vfprintf(stdout, format, rest); }
