@@ -89,7 +89,7 @@ disturbed: include
     ("name", "client", "options", "program"),
     [
         ("redis", "redis_benchmark", "requests: 200", "redis-server"),
-        ("postgresql", "pgbench", "duration: 3s, mode: simple-update", "pgbench"),
+        ("postgresql", "pgbench", "duration: 5s, mode: simple-update", "pgbench"),
     ],
 )
 def test_a_server_that_gives_up_root_is_recorded(
