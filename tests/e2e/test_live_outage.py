@@ -66,9 +66,9 @@ def test_an_outage_is_seen_as_it_happens_and_a_phone_suspends_and_continues(run,
         assert began["trial"] == number + 1, "the trial in which it happens is still going on"
         browser.visit(f"{server.base}runs/{run.id}", width=390, height=844)
         press(browser, "suspend")
-        browser.wait("document.querySelector('#state .state').textContent.includes('suspended')")
+        browser.wait("document.querySelector('#state .state')?.textContent.includes('suspended')")
         press(browser, "continue")
-        browser.wait("document.querySelector('#state .state').textContent.includes('running')")
+        browser.wait("document.querySelector('#state .state')?.textContent.includes('running')")
         assert browser.evaluate("document.documentElement.scrollWidth") <= 390
         assert not browser.errors
     asked = [(line["action"], line["by"]) for line in lines(run, "action-acknowledged")]

@@ -37,7 +37,7 @@ class KvServer(Disturbable, Service[KvOptions]):
 
     async def configure(self) -> None:
         """Choose a port that is free on all hosts."""
-        (self.port,) = await choose_ports(self.context.hosts, self.options.port, 1)
+        (self.port,) = await choose_ports(self.context.hosts, self.options.port, 1, self.context.claims)
 
     async def start(self) -> None:
         """All servers at once."""
