@@ -57,7 +57,8 @@ def test_spread_puts_two_hosts_on_two_nodes_that_reach_each_other(two_nodes: Any
         server = Command(("redis-server", "--port", "7000", "--protected-mode", "no", "--save", ""))
         place = first.scratch_base()
         await first.start(server, Streams(tmp_path / "out", tmp_path / "err"), cwd=place)
-        answers = f"until redis-cli -h {first.address} -p 7000 ping 2>/dev/null | grep -q PONG; do sleep 0.2; done"
+        ask = f"redis-cli -h {first.address} -p 7000 ping 2>/dev/null"
+        answers = f"until {ask} | grep -q PONG; do sleep 0.2; done"
         async with asyncio.timeout(PATIENCE):
             assert await second.capture(("sh", "-c", answers), seconds=PATIENCE) == ""
 
