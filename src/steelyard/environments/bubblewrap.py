@@ -12,7 +12,8 @@ from steelyard.plugin.environment import Environment, Inside, Tool
 # accounts) gets none, and leaves everything but accounts behind: a server inside can still give up root.
 _START = """\
 start() {
-    while IFS=: read -r name value; do [ "$name" != CapEff ] || may=0x${value#?}; done < /proc/self/status
+    while IFS=: read -r name value && [ "$name" != CapEff ]; do :; done < /proc/self/status
+    may=0x${value#?}
     if [ $((may & 0x2000c0)) -eq $((0x2000c0)) ]; then
         exec bwrap --cap-drop ALL --cap-add CAP_SETUID --cap-add CAP_SETGID "$@"
     fi
