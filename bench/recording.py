@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from bench.process import NotMeasured, in_turns, run
+from bench.process import NotMeasured, compile_c, in_turns, run
 from bench.row import Row
 from bench.setting import Setting
 from steelyard.errors import SteelyardError
-from steelyard.traces.library import find_library, preload_variables
+from steelyard.hosts.capturing import preload_variables
+from steelyard.traces.library import find_library
 
 CALLS = 200_000
 MOST = 3.0  # as many times as a call takes that is counted
@@ -25,7 +25,9 @@ def rows(setting: Setting) -> Iterator[Row]:
         library = find_library()
     except SteelyardError as error:
         raise NotMeasured(str(error)) from error
-    program, counting = _compile(setting.fresh("recording"))
+    place = setting.fresh("recording")
+    program = compile_c(SOURCES / "pread.c", place / "pread")
+    counting = compile_c(SOURCES / "counting.c", place / "counting.so", "-shared", "-fPIC")
     data, trace = setting.fresh("data") / "data", setting.fresh("trace")
     data.write_bytes(bytes(256 * 4096))
     sides = {
@@ -39,16 +41,6 @@ def rows(setting: Setting) -> Iterator[Row]:
     about = "a read of 4 KiB from the cache, recorded"
     yield Row("recording", about, "s", took["recorded"], "counted by a library", took["counted"], most=MOST)
     yield Row("recording", about, "s", took["recorded"], "neither", took["bare"])
-
-
-def _compile(place: Path) -> tuple[Path, Path]:
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        raise NotMeasured("there is no C compiler (apt: gcc libc6-dev)")
-    program, counting = place / "pread", place / "counting.so"
-    run((compiler, "-O2", "-o", str(program), str(SOURCES / "pread.c")))
-    run((compiler, "-O2", "-shared", "-fPIC", "-o", str(counting), str(SOURCES / "counting.c")))
-    return program, counting
 
 
 def _time(program: Path, data: Path, more: Mapping[str, str]) -> float:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench.process import NotMeasured, run
+from bench.process import NotMeasured, compile_c
 
 SOURCE = Path(__file__).with_name("waiter.c")
 AHEAD = 0.25  # seconds until their instant, which is more than starting 16 takes
@@ -23,12 +22,7 @@ def compiled(folder: Path) -> Path:
 
     Raises NotMeasured where there is no C compiler.
     """
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        raise NotMeasured("there is no C compiler for the bare waiters (apt: gcc libc6-dev)")
-    program = folder / "waiter"
-    run((compiler, "-O2", "-o", str(program), str(SOURCE)))
-    return program
+    return compile_c(SOURCE, folder / "waiter")
 
 
 def in_c(waiter: Path, at: int) -> tuple[str, ...]:

@@ -13,7 +13,8 @@ import duckdb
 import pytest
 
 from steelyard.errors import SteelyardError
-from steelyard.traces.library import find_library, preload_variables
+from steelyard.hosts.capturing import preload_variables
+from steelyard.traces.library import find_library
 from steelyard.traces.segments import Segment, read_segments
 from steelyard.traces.table import write_table
 

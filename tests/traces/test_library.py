@@ -15,7 +15,7 @@ import pytest
 
 from patience import until
 from recorded_programs import compile_program, python, read_recorded, require_library, run_recorded
-from steelyard.traces.library import preload_variables
+from steelyard.hosts.capturing import preload_variables
 
 SQLITE = """
 import sqlite3, sys

@@ -65,9 +65,9 @@ def record(ctx: click.Context, anonymous: bool, store: str | None) -> int:
     words = ctx.meta.get("words", ())
     if not words:
         raise UsageError("nothing to record", hint="`steelyard trace record -- COMMAND`")
-    find_library()
+    library = find_library()
     folder = create_trace(choose_store(store), _make_title(words[0]))
-    code = run_recorded(folder, words)
+    code = run_recorded(library, folder, words)
     document = _complete(folder, anonymous=anonymous)
     echo(f"{folder.path}: {format_count(document['calls'], 'record')}", err=True)
     if not document["processes"]:
@@ -128,12 +128,10 @@ def list_(store: str | None, as_json: bool) -> int:
 
 def _complete(folder: TraceFolder, *, anonymous: bool = False) -> dict[str, Any]:
     """Make the table, and say what the recorder costs here."""
+    from steelyard.traces.library import find_library
     from steelyard.traces.recording import complete_trace, measure_cost
 
-    document = complete_trace(folder, anonymous=anonymous)
-    document["cost"] = measure_cost(folder)
-    folder.write_document({name: value for name, value in document.items() if name != "schema"})
-    return document
+    return complete_trace(folder, anonymous=anonymous, cost=measure_cost(find_library(), folder))
 
 
 def _make_title(program: str) -> str:

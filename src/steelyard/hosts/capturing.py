@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 
 from steelyard.errors import TrialFailure
 from steelyard.hosts.base import Host
@@ -24,6 +24,14 @@ mkdir -p -m 0700 "$1" && cp "$library" "$1.so" && chmod 0755 "$1.so" || exit 1
 _CLEAN = 'find "$1" -mindepth 1 \\( ! -type f -o -links +1 \\) -delete'
 
 
+def preload_variables(library: PurePath, place: PurePath, others: str = "") -> dict[str, str]:
+    """Variables under which a program and those that it starts are recorded into a directory.
+
+    Both paths are absolute. `others` are libraries that are to be loaded, too, as LD_PRELOAD has them.
+    """
+    return {"LD_PRELOAD": f"{library}:{others}" if others else str(library), "STEELYARD_TRACE": str(place)}
+
+
 async def capture_command(host: Host, command: Command, place: PurePosixPath) -> Command:
     """The command with its calls recorded into a directory that is made there. Raises TrialFailure.
 
@@ -33,10 +41,10 @@ async def capture_command(host: Host, command: Command, place: PurePosixPath) ->
     words = ("sh", "-c", _PREPARE, "sh", str(place), find_account(prefix), RECORDER.name)
     if await host.capture(words, seconds=_PATIENCE) is None:
         raise TrialFailure("host-failed", f"capture: io: the recorder could not be prepared on {host.name}")
-    others = command.variables.get("LD_PRELOAD", "")
-    loaded = f"{place}.so:{others}" if others else f"{place}.so"
-    recorded = ("env", f"LD_PRELOAD={loaded}", f"STEELYARD_TRACE={place}", *argv)
-    return replace(command, argv=(*prefix, *recorded))
+    library = place.with_name(f"{place.name}.so")
+    variables = preload_variables(library, place, command.variables.get("LD_PRELOAD", ""))
+    settings = (f"{name}={value}" for name, value in variables.items())
+    return replace(command, argv=(*prefix, "env", *settings, *argv))
 
 
 async def fetch_segments(host: Host, place: PurePosixPath, target: Path) -> None:

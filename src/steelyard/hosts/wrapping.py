@@ -32,7 +32,6 @@ async def wrap_command(
 
     Raises TrialFailure when what it takes is not there.
     """
-    gives_up = gives_up_root(command)
     recorded = trace.parent if asked.records_io else None
     if recorded:
         command = await capture_command(host, command, trace)
@@ -50,7 +49,7 @@ async def wrap_command(
     if asked.environments and not host.shares_files:
         absent = await list_absent(host, places)
         places = tuple(path for path in places if path not in absent)
-    if gives_up:
+    if gives_up_root(command):
         asked = _keep_those_with_accounts(asked)
     environment = await _choose(host, asked, places) if asked.environments else None
     return asked.wrap_command(command, environment=environment, mounts=places, told=str(scratch / TOLD))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.errors import StoreError
 from steelyard.files import replace_whole
+from steelyard.store.database import OFFLINE, escape_path, first_line
 from steelyard.store.journal import write_failure
 from steelyard.untrusted import open_regular, read_lines
 
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 _MOST_CELLS = 20_000_000
-_OFFLINE: dict[str, str | bool | int | float | list[str]] = {
-    "threads": 1,
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-}
 
 
 class RawSample(NamedTuple):
@@ -75,8 +71,8 @@ def read_parquet(path: Path) -> dict[str, list[Any]]:
     import duckdb
 
     try:
-        with open_regular(path), duckdb.connect(":memory:", config=_OFFLINE) as database:
-            table = database.read_parquet(_escape_path(path))
+        with open_regular(path), duckdb.connect(":memory:", config=OFFLINE) as database:
+            table = database.read_parquet(escape_path(path))
             if len(table) * len(table.columns) > _MOST_CELLS:  # a few bytes can stand for any number of rows
                 raise StoreError(f"cannot read {path}: it has {len(table)} rows of {len(table.columns)}")
             rows = table.fetchall()
@@ -84,7 +80,7 @@ def read_parquet(path: Path) -> dict[str, list[Any]]:
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
     except duckdb.Error as error:
-        raise StoreError(f"cannot read {path}: {_first_line(error)}") from error
+        raise StoreError(f"cannot read {path}: {first_line(error)}") from error
 
 
 def _parse_sample(line: bytes, path: Path, number: int) -> RawSample:
@@ -93,7 +89,7 @@ def _parse_sample(line: bytes, path: Path, number: int) -> RawSample:
         sample = RawSample(float(document["t"]), float(document["m"]), document["raw"])
         texts = [*sample.raw.keys(), *sample.raw.values()]
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise StoreError(f"{path}:{number} is not a sample: {_first_line(error)}") from error
+        raise StoreError(f"{path}:{number} is not a sample: {first_line(error)}") from error
     if not (math.isfinite(sample.t) and math.isfinite(sample.m) and all(isinstance(t, str) for t in texts)):
         raise StoreError(f"{path}:{number} is not a sample: a clock or a text has the wrong type")
     return sample
@@ -112,7 +108,7 @@ def _write(columns: Mapping[str, Any], path: Path) -> None:
     import duckdb
 
     try:
-        with duckdb.connect(":memory:", config=_OFFLINE) as database:
+        with duckdb.connect(":memory:", config=OFFLINE) as database:
             # Names of devices are column names: handed over as values, they never become part of a query.
             database.register("telemetry", columns)
             database.view("telemetry").write_parquet(str(path), compression="zstd")
@@ -123,13 +119,4 @@ def _write(columns: Mapping[str, Any], path: Path) -> None:
 def _write_error(path: Path, error: duckdb.Error) -> StoreError:
     if os.strerror(errno.ENOSPC) in str(error) or os.strerror(errno.EDQUOT) in str(error):
         return write_failure(path, OSError(errno.ENOSPC, ""))
-    return StoreError(f"cannot write {path}: {_first_line(error)}")
-
-
-def _escape_path(path: Path) -> str:
-    """The path for duckdb, which takes `*`, `?` and `[` in it as a pattern."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+    return StoreError(f"cannot write {path}: {first_line(error)}")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import StoreError
+from steelyard.store.database import OFFLINE, escape_path, first_line, quote
 from steelyard.traces.queries import (
     BINS,
     BUSY,
@@ -27,6 +28,7 @@ from steelyard.traces.queries import (
     SIZES,
     TOTALS,
 )
+from steelyard.traces.table import MEMORY
 from steelyard.untrusted import open_regular
 
 if TYPE_CHECKING:
@@ -34,8 +36,6 @@ if TYPE_CHECKING:
 
 READ_INTENSIVE, WRITE_INTENSIVE = 2.0, 0.5
 """Ratios of bytes read to bytes written from which, and up to which, an application is called so."""
-_MEMORY = "1GB"
-"""What duckdb may take before it goes on in temporary files."""
 
 
 @dataclass(frozen=True)
@@ -124,29 +124,22 @@ def profile_table(path: Path, under: str = "") -> Profile:
 
     try:
         with open_regular(path), tempfile.TemporaryDirectory() as place:
-            config: dict[str, str | bool | int | float | list[str]] = {
-                "threads": 1,
-                "memory_limit": _MEMORY,
+            more: dict[str, str | bool | int | float | list[str]] = {
+                "memory_limit": MEMORY,
                 "temp_directory": place,
                 "preserve_insertion_order": False,
-                "autoinstall_known_extensions": False,
-                "autoload_known_extensions": False,
             }
-            with duckdb.connect(":memory:", config=config) as database:
-                where = f" AND starts_with(path, {_quote(under.rstrip('/') + '/')})" if under else ""
+            with duckdb.connect(":memory:", config=OFFLINE | more) as database:
+                where = f" AND starts_with(path, {quote(under.rstrip('/') + '/')})" if under else ""
                 database.execute(
-                    f"CREATE VIEW calls AS SELECT * FROM read_parquet({_quote(str(path))})"  # noqa: S608 - quoted
+                    f"CREATE VIEW calls AS SELECT * FROM read_parquet({quote(escape_path(path))})"  # noqa: S608 - quoted
                     f" WHERE kind <> 'note'{where}"
                 )
                 return _profile(database)
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
     except duckdb.Error as error:
-        raise StoreError(f"cannot read {path}: {str(error).splitlines()[0]}") from error
-
-
-def _quote(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+        raise StoreError(f"cannot read {path}: {first_line(error)}") from error
 
 
 def _profile(database: duckdb.DuckDBPyConnection) -> Profile:

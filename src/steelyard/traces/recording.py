@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import StoreError, UsageError
+from steelyard.hosts.capturing import preload_variables
 from steelyard.traces.folder import TraceFolder
-from steelyard.traces.library import find_library, preload_variables
 from steelyard.traces.profile import profile_table
 from steelyard.traces.segments import SUFFIX, UNSEEN, Segment, read_segments
 from steelyard.traces.table import write_table
@@ -34,13 +34,12 @@ print(min(measure() for _ in range({_BATCHES})) / {_CALLS})
 """
 
 
-def run_recorded(folder: TraceFolder, argv: Sequence[str]) -> int:
+def run_recorded(library: Path, folder: TraceFolder, argv: Sequence[str]) -> int:
     """Run a program under the library, with our own streams, and return its exit code as a shell has it.
 
     Whatever happens to us, it goes on, and its segments stay. Raises UsageError when it cannot be started.
     """
-    library = find_library()
-    variables = {**os.environ, **preload_variables(library, folder.segments)}
+    variables = _make_variables(library, folder.segments)
     began = time.time()
     document = {"command": list(argv), "began": began, "way": "library", "directory": str(Path.cwd())}
     folder.write_document(document)
@@ -54,6 +53,11 @@ def run_recorded(folder: TraceFolder, argv: Sequence[str]) -> int:
         {**document, "seconds": time.time() - began, "exit": code, "host": os.uname().nodename}
     )
     return 128 - code if code < 0 else code
+
+
+def _make_variables(library: Path, place: Path) -> dict[str, str]:
+    others = os.environ.get("LD_PRELOAD", "")
+    return {**os.environ, **preload_variables(library, place.absolute(), others)}
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
@@ -79,10 +83,13 @@ def _read_maps(pid: str) -> str:
         return ""
 
 
-def complete_trace(folder: TraceFolder, *, anonymous: bool = False) -> dict[str, Any]:
+def complete_trace(
+    folder: TraceFolder, *, anonymous: bool = False, cost: float | None = None
+) -> dict[str, Any]:
     """Make the table of what the library wrote, say what it did not see, and remove the segments.
 
-    Raises StoreError, and then they stay: also as long as something is recorded. The document is returned.
+    `cost`: seconds that the library adds to a call, where that was measured. Raises StoreError, and then they
+    stay: also as long as something is recorded. The document is returned.
     """
     if pids := find_recorded(folder):
         who = f"process {pids[0]} is" if len(pids) == 1 else f"processes {', '.join(map(str, pids[:5]))} are"
@@ -95,6 +102,7 @@ def complete_trace(folder: TraceFolder, *, anonymous: bool = False) -> dict[str,
         "calls": calls,
         "anonymous": anonymous,
         "processes": [_describe(segment, anonymous=anonymous) for segment in segments],
+        **({} if cost is None else {"cost": cost}),
         "unrecorded": without,
         "torn": sum(segment.torn for segment in segments),
         "unseen": {name: sum(segment.unseen[name] for segment in segments) for name in UNSEEN},
@@ -122,20 +130,20 @@ def complete_below(place: Path) -> list[TraceFolder]:
     return folders
 
 
-def measure_cost(folder: TraceFolder) -> float:
+def measure_cost(library: Path, folder: TraceFolder) -> float:
     """Seconds that the library adds to a call here, by a read of one byte from the cache."""
     place = folder.path / "cost"
     place.mkdir(mode=0o700)
     try:
-        times = [_time_call({}), _time_call(preload_variables(find_library(), place))]
+        bare, recorded = _time_call(dict(os.environ)), _time_call(_make_variables(library, place))
     finally:
         shutil.rmtree(place)
-    return max(0.0, times[1] - times[0])
+    return max(0.0, recorded - bare)
 
 
 def _time_call(variables: Mapping[str, str]) -> float:
     argv = (sys.executable, "-I", "-c", _LOOP, sys.executable)
-    said = subprocess.run(argv, env={**os.environ, **variables}, capture_output=True, check=True)
+    said = subprocess.run(argv, env=variables, capture_output=True, check=True)
     return float(said.stdout) / 1e9
 
 

@@ -7,6 +7,7 @@ the table, so that it takes little memory however many calls there are.
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ import numpy as np
 
 from steelyard.errors import StoreError
 from steelyard.files import replace_whole
+from steelyard.store.database import OFFLINE, first_line, quote
 from steelyard.traces.calls import list_calls
 from steelyard.traces.names import NameHider
 from steelyard.traces.segments import Segment
@@ -27,12 +29,8 @@ _NUMBERS = {call.name: call.number for call in list_calls()}
 _OPENS = (_NUMBERS["open"], _NUMBERS["found"])
 _TWO_NAMES = tuple(_NUMBERS[name] for name in ("rename", "link", "symlink", "copy_file_range", "sendfile"))
 _STREAM = 1
-_CONFIG: dict[str, str | bool | int | float | list[str]] = {
-    "threads": 1,
-    "memory_limit": "1GB",
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-}
+MEMORY = "1GB"
+"""What duckdb may take before it goes on in temporary files."""
 
 _MAKE = """
 CREATE TABLE calls (
@@ -86,7 +84,7 @@ COPY (
     LEFT JOIN names n ON n.segment = c.segment AND n.name = c.name
     LEFT JOIN names o ON o.segment = c.segment AND o.name = c.other
   ORDER BY c.start, c.row
-) TO '{path}' (FORMAT parquet, COMPRESSION zstd, KV_METADATA {{steelyard_trace: '{version}'}})
+) TO {path} (FORMAT parquet, COMPRESSION zstd, KV_METADATA {{steelyard_trace: '{version}'}})
 """
 
 
@@ -100,14 +98,14 @@ def write_table(segments: Iterable[Segment], path: Path, *, anonymous: bool = Fa
     try:
         with replace_whole(path, sync=True) as part:
             work = part.with_name("work.duckdb")
-            with duckdb.connect(str(work), config=_CONFIG) as database:
+            with duckdb.connect(str(work), config=OFFLINE | {"memory_limit": MEMORY}) as database:
                 database.execute(_MAKE)
                 _insert(database, segments, NameHider() if anonymous else None)
                 _fill_positions(database)
-                database.execute(_COPY.format(path=str(part).replace("'", "''"), version=VERSION))
+                database.execute(_COPY.format(path=quote(str(part)), version=VERSION))
                 (count,) = database.execute("SELECT count(*) FROM calls").fetchall()[0]
     except (OSError, duckdb.Error) as error:
-        raise StoreError(f"cannot write {path}: {str(error).splitlines()[0]}") from error
+        raise StoreError(f"cannot write {path}: {first_line(error)}") from error
     return int(count)
 
 
@@ -168,8 +166,6 @@ def _mask(values: np.ndarray[Any, Any], kept: np.ndarray[Any, Any]) -> np.ma.Mas
 
 def _fill_positions(database: duckdb.DuckDBPyConnection) -> None:
     """Offsets of calls that went on where the file stood."""
-    import os
-
     database.execute("CREATE TEMP TABLE copied (row BIGINT, position BIGINT)")
     copied = database.execute("SELECT count(source) FROM calls").fetchall()[0][0]
     for _ in range(3 if copied else 1):  # a copy of a copy
