@@ -45,11 +45,12 @@ examples: .venv/.dev ## Run every example that takes under a minute as it is
 	$(PY) -m pytest -n 0 -m full tests/docs/test_examples.py tests/docs/test_everyday.py --durations=0 \
 	  -k "not postgresql-limit and not redis-or-memcached and not replica-dies and not coordinated and not figure-4.9 and not table-4.3 and not traces/mpi" $(ARGS)
 
-check: .venv/.dev ## Lint, types, formatting, the dependency rule
+check: .venv/.dev ## Lint, types, formatting, the dependency rule, the rules of names and folders
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check --quiet
 	.venv/bin/mypy
 	.venv/bin/lint-imports --no-cache
+	$(PY) -m pytest -q -n 0 tests/test_names.py tests/test_rooms.py tests/test_depth.py
 
 bench: .venv/.dev ## Measure Steelyard itself against its peers; prints a table, writes bench/results/
 	$(PY) -m bench $(ARGS)

@@ -15,7 +15,7 @@ import pytest
 from steelyard.errors import SteelyardError
 from steelyard.hosts.capturing import preload_variables
 from steelyard.traces.library import find_library
-from steelyard.traces.segments import Segment, read_segments
+from steelyard.traces.segments import TraceSegment, read_segments
 from steelyard.traces.table import write_table
 
 Row = dict[str, Any]
@@ -25,7 +25,7 @@ class Recorded(NamedTuple):
     """What came of a program: its segments, and all calls in the order in which they began."""
 
     ended: subprocess.CompletedProcess[str]
-    segments: list[Segment]
+    segments: list[TraceSegment]
     rows: list[Row]
 
     def on(self, path: Path | str, *calls: str) -> list[Row]:
@@ -59,7 +59,7 @@ def read_recorded(place: Path, ended: subprocess.CompletedProcess[str]) -> Recor
     return Recorded(ended, segments, read_rows(segments, place / "table.parquet"))
 
 
-def read_rows(segments: Sequence[Segment], table: Path) -> list[Row]:
+def read_rows(segments: Sequence[TraceSegment], table: Path) -> list[Row]:
     """All rows of the table of segments."""
     write_table(segments, table)
     found = duckdb.read_parquet(str(table))

@@ -19,7 +19,7 @@ from steelyard.cli.terminal import echo
 from steelyard.spec.levels import parse_levels
 
 if TYPE_CHECKING:
-    from steelyard.controller.preview import Preview
+    from steelyard.controller.plan.preview import Preview
 
 
 @click.command()
@@ -46,7 +46,7 @@ def command(
     Nothing is run. All problems in the file are listed at once.
     """
     from steelyard.controller.machine.low_priority import lower_priority
-    from steelyard.controller.planning import describe_plan, make_plan
+    from steelyard.controller.plan.planning import describe_plan, make_plan
     from steelyard.spec.change import load_changed
     from steelyard.spec.stores import choose_store
     from steelyard.spec.suites import is_suite
@@ -69,7 +69,7 @@ def _plan_suite(
     file: Path, store: str | None, site: str | None, scratch: str | None, *, as_json: bool
 ) -> int:
     """The plan of each experiment of a suite."""
-    from steelyard.controller.planning import describe_plan, make_plan
+    from steelyard.controller.plan.planning import describe_plan, make_plan
     from steelyard.spec.stores import choose_store
     from steelyard.spec.suites import load_suite
 

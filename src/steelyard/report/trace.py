@@ -8,7 +8,7 @@ from typing import Any
 from steelyard.printable import make_one_line
 from steelyard.report.bars import draw_sparkline
 from steelyard.report.columns import align, shorten, width
-from steelyard.traces.profile import Group, Profile
+from steelyard.traces.profile import CallGroup, Profile
 from steelyard.traces.queries import BINS, PARTS
 from steelyard.traces.wording import characterise, list_unseen
 from steelyard.units import format_count, show
@@ -54,7 +54,7 @@ def _list_calls(profile: Profile) -> list[str]:
     return align(rows, right=range(1, len(head)))
 
 
-def _describe_group(group: Group) -> Sequence[str]:
+def _describe_group(group: CallGroup) -> Sequence[str]:
     times = (group.seconds, group.p50, group.p99, group.longest)
     moved = show(float(group.bytes), "B") if group.bytes else "–"
     return (group.name, str(group.calls), str(group.errors), moved, *(show(time, "s") for time in times))

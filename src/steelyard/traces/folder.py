@@ -110,8 +110,8 @@ def find_trace(store: Store, name: str) -> TraceFolder:
 
 def _choose_trace(run: RunFolder, name: str) -> TraceFolder:
     """The one in the record of a run. Raises UnknownName where there are none or several."""
-    found = sorted({path.parent for what in ("trace.json", "segments") for path in run.path.rglob(what)})
-    traces = [TraceFolder(path) for path in found if path.name.endswith("trace")]
+    places = sorted({path.parent for what in ("trace.json", "segments") for path in run.path.rglob(what)})
+    traces = [TraceFolder(path) for path in places if path.name.endswith("trace")]
     if len(traces) == 1:
         return traces[0]
     paths = ", ".join(str(trace.path) for trace in traces[:5])

@@ -39,7 +39,7 @@ READ_INTENSIVE, WRITE_INTENSIVE = 2.0, 0.5
 
 
 @dataclass(frozen=True)
-class Group:
+class CallGroup:
     """Calls of one kind or of one name. Times in seconds; `bytes` are those that were moved."""
 
     name: str
@@ -81,8 +81,8 @@ class Profile:
     threads: int
     files: int
     busy: float
-    kinds: Mapping[str, Group]
-    names: Mapping[str, Group]
+    kinds: Mapping[str, CallGroup]
+    names: Mapping[str, CallGroup]
     sizes: Mapping[str, Sequence[tuple[int, int]]]
     patterns: Mapping[str, Mapping[str, int]]
     most_used: Sequence[FileUse]
@@ -175,5 +175,5 @@ def _profile(database: duckdb.DuckDBPyConnection) -> Profile:
     )
 
 
-def _ask_groups(ask: Any, by: str) -> dict[str, Group]:
-    return {row[0]: Group(*row) for row in ask(GROUPS.format(by=by))}
+def _ask_groups(ask: Any, by: str) -> dict[str, CallGroup]:
+    return {row[0]: CallGroup(*row) for row in ask(GROUPS.format(by=by))}

@@ -16,7 +16,7 @@ from steelyard.errors import StoreError, UsageError
 from steelyard.hosts.capturing import preload_variables
 from steelyard.traces.folder import TraceFolder
 from steelyard.traces.profile import profile_table
-from steelyard.traces.segments import SUFFIX, UNSEEN, Segment, read_segments
+from steelyard.traces.segments import SUFFIX, UNSEEN, TraceSegment, read_segments
 from steelyard.traces.table import write_table
 from steelyard.traces.wording import characterise
 
@@ -147,6 +147,6 @@ def _time_call(variables: Mapping[str, str]) -> float:
     return float(said.stdout) / 1e9
 
 
-def _describe(segment: Segment, *, anonymous: bool) -> dict[str, Any]:
+def _describe(segment: TraceSegment, *, anonymous: bool) -> dict[str, Any]:
     arguments = segment.arguments[:1] if anonymous else segment.arguments
     return {"process": segment.process, "parent": segment.parent, "arguments": list(arguments)}

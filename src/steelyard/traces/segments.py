@@ -46,7 +46,7 @@ UNSEEN = ("lost", "io_uring", "aio", "raw", "unloaded", "mapped")
 
 
 @dataclass(frozen=True)
-class Segment:
+class TraceSegment:
     """One process: who it was, and the names and calls that it left.
 
     `wall` and `monotonic` are one instant by both clocks in nanoseconds; the records' starts are by the
@@ -74,7 +74,7 @@ class Segment:
                 yield kept
 
 
-def read_segments(place: Path) -> tuple[list[Segment], int]:
+def read_segments(place: Path) -> tuple[list[TraceSegment], int]:
     """All segments of a directory, the oldest first, and how many processes could not even begin one.
 
     Raises StoreError.
@@ -94,7 +94,7 @@ def _has_begun(path: Path) -> bool:
         return any(file.read(PAGE))
 
 
-def read_segment(path: Path) -> Segment:
+def read_segment(path: Path) -> TraceSegment:
     """Read and check a segment. Raises StoreError for what is none, or of another version."""
     try:
         with open_regular(path) as file:
@@ -106,7 +106,7 @@ def read_segment(path: Path) -> Segment:
     header = _read_header(path, head)
     valid, used = _check_slots(slots)
     names = _read_names(slots, valid, used)
-    return Segment(
+    return TraceSegment(
         path=path,
         process=int(header["process"]),
         parent=int(header["parent"]),
@@ -127,9 +127,9 @@ def _read_header(path: Path, head: bytes) -> Any:
     header = np.frombuffer(head[: _HEADER.itemsize], _HEADER)[0]
     version = head[len(MAGIC) : len(MAGIC) + 1]
     if version != VERSION:
-        found = version.decode("ascii", "replace")
+        given = version.decode("ascii", "replace")
         hint = "read it with the Steelyard that recorded it"
-        raise StoreError(f"{path} is a segment of version {found!r}, not {VERSION.decode()!r}", hint=hint)
+        raise StoreError(f"{path} is a segment of version {given!r}, not {VERSION.decode()!r}", hint=hint)
     if checksum(head[_CHECKED]) != header["checksum"] or header["record"] != RECORD:
         raise StoreError(f"{path}: the header of this segment is damaged")
     return header

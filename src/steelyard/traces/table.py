@@ -19,7 +19,7 @@ from steelyard.files import replace_whole
 from steelyard.store.database import OFFLINE, first_line, quote
 from steelyard.traces.calls import list_calls
 from steelyard.traces.names import NameHider
-from steelyard.traces.segments import Segment
+from steelyard.traces.segments import TraceSegment
 
 if TYPE_CHECKING:
     import duckdb
@@ -88,7 +88,7 @@ COPY (
 """
 
 
-def write_table(segments: Iterable[Segment], path: Path, *, anonymous: bool = False) -> int:
+def write_table(segments: Iterable[TraceSegment], path: Path, *, anonymous: bool = False) -> int:
     """Write the calls of segments of one machine as `path`, whole or not at all; how many there are.
 
     The times are nanoseconds since the first of the processes began. Raises StoreError.
@@ -110,7 +110,7 @@ def write_table(segments: Iterable[Segment], path: Path, *, anonymous: bool = Fa
 
 
 def _insert(
-    database: duckdb.DuckDBPyConnection, segments: Iterable[Segment], hider: NameHider | None
+    database: duckdb.DuckDBPyConnection, segments: Iterable[TraceSegment], hider: NameHider | None
 ) -> None:
     database.executemany("INSERT INTO kinds VALUES (?, ?, ?)", [list(call) for call in list_calls()])
     database.executemany("INSERT INTO errors VALUES (?, ?)", [list(each) for each in errno.errorcode.items()])

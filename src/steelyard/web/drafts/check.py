@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from steelyard.controller.planning import describe_plan, make_plan
+from steelyard.controller.plan.planning import describe_plan, make_plan
 from steelyard.errors import SpecError, SteelyardError
 from steelyard.spec.load import load_source
 from steelyard.spec.yaml.source import read

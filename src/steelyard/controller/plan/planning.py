@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from steelyard.controller.choices import RunChoices, choose_site
 from steelyard.controller.pace import TrialPace, find_pace
-from steelyard.controller.preview import Preview, preview
+from steelyard.controller.plan.preview import Preview, preview
 from steelyard.controller.scratch import choose_scratch, scratch_warnings
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import show_level
