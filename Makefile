@@ -81,7 +81,7 @@ lock: $(UV) ## Pin the newest versions of all dependencies, and of the tools fro
 	  --upgrade --quiet --custom-compile-command "make lock" -o requirements-dev.lock
 	printf 'sphinx\nmyst-parser\nfuro\n' | $(UV) pip compile - --universal --python-version 3.11 --generate-hashes \
 	  --upgrade --quiet --custom-compile-command "make lock" -o scripts/docs/requirements.txt
-	for tool in db12 cqlsh pythia8mc "hecuba numpy<2"; do echo "$$tool" | tr ' ' '\n' | $(UV) pip compile - --only-binary :all: \
+	for tool in db12 cqlsh pythia8mc darshan "hecuba numpy<2"; do echo "$$tool" | tr ' ' '\n' | $(UV) pip compile - --only-binary :all: \
 	  --python-version 3.11 --python-platform x86_64-manylinux_2_28 --generate-hashes --upgrade --quiet \
 	  --custom-compile-command "make lock" -o src/steelyard/tools/locks/$${tool%% *}.lock || exit; done
 

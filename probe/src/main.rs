@@ -42,7 +42,6 @@ fn main() -> ExitCode {
         Some("agent") => agent::serve(&words),
         Some("gate") => return refuse_to_pass(gate::gate(&words)),
         Some("sample") => sample::sample(&words),
-        // The I/O tracer gets its place here, in a module of its own; it can print rounds as `sample` does.
         Some("clock") => print(&format!("{}\n", instant::wall())),
         Some("--version") => print(&format!("steelyard-probe {}\n", env!("CARGO_PKG_VERSION"))),
         Some("--help" | "-h" | "help") => print(HELP),

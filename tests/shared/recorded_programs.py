@@ -14,7 +14,7 @@ import pytest
 
 from steelyard.errors import SteelyardError
 from steelyard.hosts.capturing import preload_variables
-from steelyard.traces.library import find_library
+from steelyard.traces.recorder import find_recorder
 from steelyard.traces.segments import TraceSegment, read_segments
 from steelyard.traces.table import write_table
 
@@ -37,9 +37,22 @@ class Recorded(NamedTuple):
 def require_library() -> Path:
     """The library, or the reason why a test is skipped."""
     try:
-        return find_library()
+        return find_recorder()
     except SteelyardError as error:
         pytest.skip(str(error))
+
+
+def require_passthrough() -> Path:
+    """The passthrough, on a machine where it can be used, or the reason why a test is skipped."""
+    try:
+        program = find_recorder("fuse")
+    except SteelyardError as error:
+        pytest.skip(str(error))
+    argv = [program, "--over", "/tmp", "--", "true"]
+    tried = subprocess.run(argv, check=False, capture_output=True, text=True)
+    if tried.returncode:
+        pytest.skip(tried.stderr.strip())
+    return program
 
 
 def run_recorded(place: Path, *argv: object, check: bool = True, **more: Any) -> Recorded:

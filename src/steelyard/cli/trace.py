@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,17 @@ import click
 
 from steelyard.cli.options import AfterDashes, KnownName, json_option, print_json, store_option
 from steelyard.cli.terminal import echo
-from steelyard.errors import StoreError, UsageError
+from steelyard.errors import SteelyardError, StoreError, UsageError
 from steelyard.units import format_count
 
 if TYPE_CHECKING:
     from steelyard.traces.folder import TraceFolder
+
+
+_NOTHING = {
+    True: "is it linked statically, or has it another account's rights (setuid)? `--by fuse` records it, too",
+    False: "it asked for nothing in these directories; `--over DIR` names others",
+}
 
 
 class TraceName(KnownName):
@@ -44,36 +51,77 @@ def command() -> None:
 
 @command.command(cls=AfterDashes)
 @click.option("--anonymous", is_flag=True, help="Replace the names of files by hashes")
+@click.option(
+    "--by", "way", type=click.Choice(["io", "fuse", "fuse-cached"]), default="io", show_default=True
+)
+@click.option(
+    "--over",
+    multiple=True,
+    metavar="DIR",
+    help="With FUSE: the directory; may be repeated  [default: this one]",
+)
 @store_option
 @click.pass_context
-def record(ctx: click.Context, anonymous: bool, store: str | None) -> int:
+def record(ctx: click.Context, anonymous: bool, way: str, over: tuple[str, ...], store: str | None) -> int:
     """Run a COMMAND and record every storage call of it and of the programs that it starts.
 
     \b
     steelyard trace record -- sqlite3 my.db 'SELECT count(*) FROM orders'
     steelyard trace record --anonymous -- ./simulation input.nml
     steelyard trace record -- mpirun -n 2 ./solver
+    steelyard trace record --by fuse --over ./data -- ./static-program
 
-    A library is loaded into the programs, so they must be linked dynamically. What it cannot see is named in
-    the trace. The exit code is the COMMAND's.
+    \b
+    io           a library that is loaded into the programs, which must be linked dynamically
+    fuse         a file system between any programs and their directories: every request comes through it, and
+                 memory that is mapped and shared cannot be had
+    fuse-cached  likewise, with the kernel's cache before it: what that answers is not seen
+
+    What is not seen is named in the trace. The exit code is the COMMAND's.
     """
     from steelyard.spec.stores import choose_store
     from steelyard.traces.folder import create_trace
-    from steelyard.traces.library import find_library
+    from steelyard.traces.recorder import find_way
     from steelyard.traces.recording import run_recorded
 
     words = ctx.meta.get("words", ())
     if not words:
         raise UsageError("nothing to record", hint="`steelyard trace record -- COMMAND`")
-    library = find_library()
+    chosen = find_way(way, over or (".",))
     folder = create_trace(choose_store(store), _make_title(words[0]))
-    code = run_recorded(library, folder, words)
+    code = run_recorded(chosen, folder, words)
     document = _complete(folder, anonymous=anonymous)
     echo(f"{folder.path}: {format_count(document['calls'], 'record')}", err=True)
     if not document["processes"]:
-        hint = "is it linked statically, or does it run with another account's rights (setuid)?"
-        raise UsageError(f"no process of {words[0]} was recorded: {hint}")
+        raise UsageError(f"no process of {words[0]} was recorded", hint=_NOTHING[way == "io"])
     return code
+
+
+@command.command("import")
+@click.argument("log", type=click.Path(path_type=Path))
+@store_option
+def import_(log: Path, store: str | None) -> int:
+    """Make a trace of what Darshan recorded with DXT_ENABLE_IO_TRACE=1 in a LOG.
+
+    \b
+    steelyard install darshan
+    steelyard trace import alice_solver_id4711.darshan
+
+    The log has reads and writes alone, with a process for each rank.
+    """
+    from steelyard.spec.stores import choose_store
+    from steelyard.traces.darshan import import_log
+    from steelyard.traces.folder import create_trace
+
+    folder = create_trace(choose_store(store), _make_title(log.stem))
+    folder.segments.rmdir()
+    try:
+        document = import_log(log, folder)
+    except SteelyardError:
+        shutil.rmtree(folder.path)
+        raise
+    echo(f"{folder.path}: {format_count(document['calls'], 'record')}", err=True)
+    return 0
 
 
 @command.command()
@@ -128,10 +176,11 @@ def list_(store: str | None, as_json: bool) -> int:
 
 def _complete(folder: TraceFolder, *, anonymous: bool = False) -> dict[str, Any]:
     """Make the table, and say what the recorder costs here."""
-    from steelyard.traces.library import find_library
+    from steelyard.traces.recorder import find_way
     from steelyard.traces.recording import complete_trace, measure_cost
 
-    return complete_trace(folder, anonymous=anonymous, cost=measure_cost(find_library(), folder))
+    cost = measure_cost(find_way(folder.read_document()["way"]), folder)
+    return complete_trace(folder, anonymous=anonymous, cost=cost)
 
 
 def _make_title(program: str) -> str:

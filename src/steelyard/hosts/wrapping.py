@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from steelyard.errors import TrialFailure, UsageError
 from steelyard.hosts.base import Host
-from steelyard.hosts.capturing import capture_command
+from steelyard.hosts.capturing import RECORDER, WAYS, pass_through, preload_recorder
 from steelyard.hosts.images.making import find_root
 from steelyard.hosts.short_programs import list_absent
 from steelyard.hosts.unused.accounts import gives_up_root
@@ -32,11 +32,20 @@ async def wrap_command(
 
     Raises TrialFailure when what it takes is not there.
     """
-    recorded = trace.parent if asked.records_io else None
-    if recorded:
-        command = await capture_command(host, command, trace)
-    if not asked.any:
-        return command
+    way = asked.capture
+    preloads = bool(way) and WAYS[way] is RECORDER
+    if preloads:
+        command = await preload_recorder(host, command, trace)
+    seen = (scratch, *mounts, trace.parent if preloads else None)
+    places = tuple(dict.fromkeys(str(path) for path in seen if path))
+    wrapped = await _surround(host, command, asked, scratch, places) if asked.any else command
+    return await pass_through(host, wrapped, way, trace, scratch) if way and not preloads else wrapped
+
+
+async def _surround(
+    host: Host, command: Command, asked: Conditions, scratch: PurePosixPath, places: tuple[str, ...]
+) -> Command:
+    """The command under all that is asked for but its recording."""
     for tool in asked.required_tools():
         if not await host.which(tool.name):
             raise TrialFailure(
@@ -45,7 +54,6 @@ async def wrap_command(
     if asked.recipe:
         asked = replace(asked, image=str(await find_root(host, asked.recipe)))
     asked = await _settle(host, asked, scratch)
-    places = tuple(dict.fromkeys(str(path) for path in (scratch, *mounts, recorded) if path))
     if asked.environments and not host.shares_files:
         absent = await list_absent(host, places)
         places = tuple(path for path in places if path not in absent)

@@ -75,3 +75,9 @@ NETBENCH = Tool(
 )
 # Without a place for its configuration it makes a directory in the home, even for its version.
 RCLONE = Tool("rclone", apt="rclone", dnf="rclone", version=("--config", "", "version"))
+DARSHAN = Tool(
+    "darshan",
+    pip="darshan.lock",
+    program="python3",
+    version=("-c", "import darshan; print(darshan.__version__)"),
+)

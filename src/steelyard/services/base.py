@@ -163,7 +163,7 @@ class Service(ABC, Generic[OptionsT]):
 
     async def _fetch_segments(self) -> None:
         """What was recorded of its servers' storage calls, to the record, beside their logs."""
-        if self.context.wrap.records_io:
+        if self.context.wrap.capture:
             for host, label in {(server.host, server.label): None for server in self.servers}:
                 target = self.context.logs / f"{host.name}-{label}.trace" / "segments"
                 await fetch_segments(host, self._trace_place(host, label), target)

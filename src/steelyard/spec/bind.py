@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from steelyard.errors import PlugInError, SpecError, UnknownName
-from steelyard.hosts.capturing import RECORDER
+from steelyard.hosts.capturing import WAYS
 from steelyard.model.control_groups import ControlGroups
 from steelyard.model.environment import HasRemains
 from steelyard.model.experiment import Experiment
@@ -200,7 +200,7 @@ def _iter_tools(experiment: Experiment, cell: Cell) -> Iterator[Tool]:
         yield from collector_class(collector.plugin).needs
     for conditions in _conditions(experiment, cell):
         yield from conditions.required_tools()
-        yield from (RECORDER,) if conditions.records_io else ()
+        yield from (WAYS[conditions.capture],) if conditions.capture else ()
         yield from (MMDEBSTRAP,) if conditions.recipe and conditions.recipe.suite else ()
         if conditions.environments:
             needs = [environment.needs for environment in conditions.environments]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from steelyard.environments.base import Environment
 from steelyard.errors import PlugInError, UnknownName, UsageError
+from steelyard.hosts.capturing import WAYS
 from steelyard.model.environment import find_form
 from steelyard.model.expression import substitute
 from steelyard.model.keys.uses import ServiceUse, WorkloadUse
@@ -31,7 +32,7 @@ def environment_class(name: str) -> type[Environment]:
 
 def read_conditions(use: WorkloadUse | ServiceUse, levels: Mapping[str, Scalar]) -> Conditions:
     """What processes of an entry are put under in a cell. Raises UsageError, ExpressionError."""
-    asked = replace(Conditions.of(use.wrap, levels), records_io=_read_capture(use, levels))
+    asked = replace(Conditions.of(use.wrap, levels), capture=_read_capture(use, levels))
     if asked.inside is None:
         return asked
     try:
@@ -47,11 +48,11 @@ def read_conditions(use: WorkloadUse | ServiceUse, levels: Mapping[str, Scalar])
     return replace(asked, environments=_drop_offline(environments, use))
 
 
-def _read_capture(use: WorkloadUse | ServiceUse, levels: Mapping[str, Scalar]) -> bool:
+def _read_capture(use: WorkloadUse | ServiceUse, levels: Mapping[str, Scalar]) -> str:
     what = substitute({"capture": use.capture}, levels)["capture"]
-    if what not in (None, "io"):
-        raise UsageError(f"capture: {what!r} cannot be recorded; `io` can")
-    return what is not None
+    if what not in (None, *WAYS):
+        raise UsageError(f"capture: {what!r} cannot be recorded; there are {', '.join(WAYS)}")
+    return str(what or "")
 
 
 def _drop_narrow(environments: tuple[Environment, ...], asked: Conditions) -> tuple[Environment, ...]:

@@ -8,12 +8,13 @@ from pathlib import Path
 from steelyard.errors import UnknownName
 from steelyard.model.keys.wrap import TOOLS
 from steelyard.model.space import cells
-from steelyard.model.tool import Tool
+from steelyard.model.tool import DARSHAN, Tool
 from steelyard.plugins import names
 from steelyard.spec.bind import collector_class, list_tools, service_class, workload_class
 from steelyard.spec.conditions import environment_class
 from steelyard.spec.load import load
 
+_BESIDE = (*TOOLS, DARSHAN)
 _HINT = "give a name from `steelyard catalog`, or an experiment file such as examples/hello.yaml"
 
 
@@ -23,8 +24,8 @@ def all_tools() -> list[Tool]:
 
 
 def installable_names() -> list[str]:
-    """The tools, those of `wrap` among them, and all entries that need some."""
-    return sorted({*(tool.name for tool in (*all_tools(), *TOOLS)), *(entry for entry, _ in _entries())})
+    """The tools, those of `wrap` and of traces among them, and all entries that need some."""
+    return sorted({*(tool.name for tool in (*all_tools(), *_BESIDE)), *(entry for entry, _ in _entries())})
 
 
 def find_tools(name: str) -> list[Tool]:
@@ -38,7 +39,7 @@ def find_tools(name: str) -> list[Tool]:
             tool for cell in cells(experiment, seed=1) for tool in list_tools(experiment, [cell])
         )
     entries = [needs for entry, needs in _entries() if entry == name]
-    tools = [tool for tool in (*all_tools(), *TOOLS) if tool.name == name]
+    tools = [tool for tool in (*all_tools(), *_BESIDE) if tool.name == name]
     if not entries and not tools:
         raise UnknownName("tool, workload or service", name, installable_names(), hint=_HINT)
     return _drop_repeats([*tools, *(tool for needs in entries for tool in needs)])

@@ -79,7 +79,7 @@ COPY (
   SELECT c.start, c.duration, c.process, c.thread, k."call name" AS call, k.kind, n.path, o.path AS other,
     c.descriptor, c."offset", c.size, CASE WHEN c.result >= 0 THEN c.result END AS result,
     CASE WHEN c.result < 0 THEN coalesce(e.error, CAST(-c.result AS VARCHAR)) END AS error,
-    c.stream, c.detail, c.file_size, c.inode
+    c.stream, CASE WHEN k."call name" = 'dup' THEN c.source ELSE c.detail END AS detail, c.file_size, c.inode
   FROM calls c JOIN kinds k USING (call) LEFT JOIN errors e ON e.number = -c.result
     LEFT JOIN names n ON n.segment = c.segment AND n.name = c.name
     LEFT JOIN names o ON o.segment = c.segment AND o.name = c.other

@@ -17,6 +17,12 @@ _UNSEEN = {
     " or without LD_PRELOAD",
     "mapped": "{bytes} mapped so that writing to memory changes the file: such accesses are no calls",
 }
+_FUSE = "what was open before; how far a call waited for its turn, and large calls are seen in parts"
+_BY_WAY = {
+    "darshan": ("all but reads and writes: Darshan's extended tracing tells no other call",),
+    "fuse": (_FUSE, "memory that is mapped and shared: the program cannot have it"),
+    "fuse-cached": (_FUSE, "what the kernel's cache answered, and when what it wrote was written"),
+}
 _WORDS = {"lost": "call", "io_uring": "ring", "aio": "request", "raw": "call", "unloaded": "program"}
 
 
@@ -53,6 +59,7 @@ def _describe_data(profile: Profile, kind: str) -> str:
 
 def list_unseen(document: Mapping[str, Any]) -> Iterator[str]:
     """What the trace lacks, a sentence each."""
+    yield from _BY_WAY.get(document.get("way", ""), ())
     unseen = document.get("unseen", {})
     for name, text in _UNSEEN.items():
         amount = unseen.get(name, 0)

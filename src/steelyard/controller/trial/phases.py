@@ -190,7 +190,7 @@ class _Stage:
         if not host.shares_files:
             await host.get(raw, folder / "raw")
         await results.fetch(folder / "raw")
-        if self.step.wrap.records_io:
+        if self.step.wrap.capture:
             await fetch_segments(host, self._trace_place(workdir), folder / "trace" / "segments")
         ended = CopyResult(
             workdir.copy.name, host, phase.command, dataclasses.replace(exit_, timed_out=timed_out)

@@ -42,7 +42,9 @@ class WrappedUse(PlugInUse):
     own_wrap: Wrap | None = None
     capture: str | None = Field(
         None,
-        description="io: record the storage calls of its processes, to be read by `steelyard trace show`",
+        description="Record the storage calls of its processes, to be read by `steelyard trace show`: `io`"
+        " by a library; `fuse` by a file system between them and their directories, also of static programs;"
+        " `fuse-cached` likewise, with the kernel's cache left on",
     )
     _role_wrap: Wrap | None = PrivateAttr(None)
     _machine: MachineSettings | None = PrivateAttr(None)

@@ -109,7 +109,7 @@ class Conditions:
 
     `inside` is what was asked to surround it, or None for the host itself; `environments` are those by name
     that may do it, the first choice first. `recipe` is what the file says of its image, if it does.
-    `records_io`: whether its storage calls are recorded.
+    `capture` is how its storage calls are recorded, and empty where they are not.
     """
 
     cpus: tuple[int, ...] | None = None
@@ -122,7 +122,7 @@ class Conditions:
     policy: str | None = None
     limits: Limits = field(default_factory=Limits)
     recipe: ImageRecipe | None = None
-    records_io: bool = False
+    capture: str = ""
 
     @classmethod
     def of(cls, wrap: Wrap | None, levels: Mapping[str, Any]) -> Conditions:
@@ -147,7 +147,7 @@ class Conditions:
     @property
     def any(self) -> bool:
         """Whether there is one at all; that its calls are recorded is none."""
-        return self not in (Conditions(), Conditions(records_io=True))
+        return replace(self, capture="") != Conditions()
 
     def required_tools(self) -> tuple[Tool, ...]:
         """The programs that put a process under them, but for an environment's."""

@@ -1,0 +1,47 @@
+"""What records on this machine, which `make probe` builds: the library, or the passthrough."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.errors import SteelyardError
+from steelyard.hosts.capturing import WAYS, preload_variables, write_passthrough
+
+
+@dataclass(frozen=True, slots=True)
+class Recorder:
+    """How a program is recorded here: `name` of `hosts.capturing.WAYS`, and the file that does it.
+
+    `over`: the directories that a program sees through FUSE, where it is that.
+    """
+
+    name: str
+    recorder: Path
+    over: tuple[str, ...] = ()
+
+    def surround(self, argv: Sequence[str], segments: Path) -> tuple[list[str], dict[str, str]]:
+        """The words and variables under which a program is recorded into a directory."""
+        place, variables = segments.absolute(), dict(os.environ)
+        if self.name == "io":
+            others = variables.get("LD_PRELOAD", "")
+            return list(argv), variables | preload_variables(self.recorder, place, others)
+        before = write_passthrough([str(self.recorder)], self.name, str(place), self.over)
+        return [*before, *argv], variables
+
+
+def find_recorder(way: str = "io") -> Path:
+    """Raises SteelyardError where it was not built."""
+    machine, tool = os.uname().machine, WAYS[way]
+    path = Path(tool.bundled) / f"{tool.name}-{machine}"
+    if not path.is_file():
+        hint = "`make probe` builds it in a checkout of Steelyard; it needs a C compiler, and Rust"
+        raise SteelyardError(f"{tool.name} was not built for {machine}", hint=hint)
+    return path
+
+
+def find_way(name: str, over: tuple[str, ...] = ()) -> Recorder:
+    """Raises SteelyardError where what it takes was not built."""
+    return Recorder(name, find_recorder(name), over)
