@@ -40,7 +40,7 @@ NAMES = (
     "watching",
     "serve",
 )
-SLOW = ("growth", "recovery", "simulations")  # takes minutes: only where it is named
+SLOW = ("growth", "recovery", "simulations", "fidelity")  # takes minutes: only where it is named
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

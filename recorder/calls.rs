@@ -1,7 +1,7 @@
 //! The number of a call, from the list that the library and the package read, too. The crates beside this folder
 //! include this file.
 
-const LIST: &[u8] = include_bytes!("../src/steelyard/traces/calls.def");
+pub const LIST: &[u8] = include_bytes!("../src/steelyard/traces/calls.def");
 const BEFORE: &[u8] = b"CALL(";
 
 /// A constant of this is found while it is compiled; a name that is not in the list does not compile.

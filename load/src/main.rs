@@ -5,6 +5,7 @@ mod get;
 mod metadata;
 mod null_server;
 mod object;
+mod replay;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -14,6 +15,7 @@ const HELP: &str = r#"steelyard-load: Steelyard's load driver. Steelyard starts 
   steelyard-load get < JOB             ask for one page again and again
   steelyard-load object < JOB          operations on objects, by S3 or Swift
   steelyard-load metadata JOB          one operation on many files, below the current directory
+  steelyard-load replay JOB            the storage calls of a trace again, below the current directory
   steelyard-load null-server ADDR:PORT answer everything with the same few bytes
   steelyard-load --version
 
@@ -32,6 +34,8 @@ fn main() -> ExitCode {
         Some("get") => get::run().and_then(|summary| print(&format!("{summary}\n"))),
         Some("object") => object::run().and_then(|summary| print(&format!("{summary}\n"))),
         Some("metadata") => metadata::run(words.first().and_then(|job| job.to_str()))
+            .and_then(|summary| print(&format!("{summary}\n"))),
+        Some("replay") => replay::run(words.first().and_then(|job| job.to_str()))
             .and_then(|summary| print(&format!("{summary}\n"))),
         Some("null-server") => match words.first().and_then(|at| at.to_str()) {
             Some(at) => null_server::serve(at),

@@ -1,6 +1,8 @@
 //! steelyard-passthrough: a program sees directories through FUSE, and every request for them is told.
 
+mod answers;
 mod arguments;
+mod asked;
 mod callers;
 mod calls;
 mod extended;
@@ -9,9 +11,12 @@ mod listing;
 mod mirror;
 mod namespace;
 mod nodes;
+mod opening;
 mod owner;
+mod requests;
 mod segment;
 mod server;
+mod times;
 
 use arguments::Wish;
 use std::process::ExitCode;

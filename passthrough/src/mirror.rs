@@ -1,77 +1,32 @@
-//! The file system: each request is done below on what it names, told, and answered.
-//!
-//! Nothing is kept by the kernel longer than the program that changes it: names and attributes are asked for again
-//! each time, since others may change the directory, too.
+//! A directory as it is shown, and what several requests for it have in common.
 
+use crate::asked::Asked;
 use crate::callers::Callers;
+use crate::calls;
 use crate::handles::Handles;
 use crate::nodes::{link, Nodes};
+use crate::opening::below;
 use crate::owner::Owner;
-use crate::segment::{now, Other, Told};
-use crate::{calls, extended, listing};
+use crate::segment::{Other, Told};
+use crate::times::time;
 use fuser::consts::FOPEN_DIRECT_IO;
-use fuser::{
-    FileAttr, Filesystem, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry,
-    ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow,
-};
+use fuser::{Request, TimeOrNow};
 use nix::errno::Errno;
-use nix::fcntl::{
-    copy_file_range, fallocate, open, openat, readlinkat, renameat2, AtFlags, FallocateFlags, OFlag,
-    RenameFlags,
-};
-use nix::sys::stat::{
-    fchmodat, fstat, mkdirat, mknodat, utimensat, FchmodatFlags, Mode, SFlag, UtimensatFlags,
-};
-use nix::sys::statvfs::statvfs;
-use nix::sys::time::TimeSpec;
-use nix::sys::uio::{pread, pwrite};
-use nix::unistd::{
-    fchownat, fdatasync, fsync, ftruncate, linkat, symlinkat, truncate, unlinkat, Gid, Uid, UnlinkatFlags,
-};
+use nix::fcntl::{openat, OFlag};
+use nix::sys::stat::{fstat, utimensat, Mode, UtimensatFlags};
+use nix::unistd::{ftruncate, truncate};
 use nix::Result;
 use std::ffi::OsStr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-const AT_ONCE: Duration = Duration::ZERO;
 
 pub struct Mirror {
-    nodes: Nodes,
-    handles: Handles,
-    callers: Arc<Mutex<Callers>>,
-    opened: u32, // flags of each opening
-    buffer: Vec<u8>,
-}
-
-/// Who asks, and since when.
-#[derive(Clone, Copy)]
-struct Asked {
-    thread: u32,
-    start: u64,
-}
-
-impl Asked {
-    fn by(request: &Request<'_>) -> Asked {
-        Asked { thread: request.pid(), start: now() }
-    }
-
-    fn tell<T>(
-        self,
-        callers: &Mutex<Callers>,
-        outcome: &Result<T>,
-        value: impl FnOnce(&T) -> i64,
-        told: Told<'_>,
-    ) {
-        let result = outcome.as_ref().map_or_else(|error| -(*error as i64), value);
-        let told = Told { start: self.start, duration: now() - self.start, result, ..told };
-        if let Ok(mut callers) = callers.lock() {
-            callers.tell(self.thread, &told);
-        }
-    }
+    pub nodes: Nodes,
+    pub handles: Handles,
+    pub callers: Arc<Mutex<Callers>>,
+    pub opened: u32, // flags of each opening
+    pub buffer: Vec<u8>,
 }
 
 impl Mirror {
@@ -86,7 +41,7 @@ impl Mirror {
     }
 
     /// Do what changes a directory, and tell it.
-    fn change(
+    pub fn change(
         &self,
         request: &Request<'_>,
         parent: u64,
@@ -102,7 +57,7 @@ impl Mirror {
         outcome
     }
 
-    fn change_attribute(
+    pub fn change_attribute(
         &self,
         request: &Request<'_>,
         number: u64,
@@ -118,7 +73,7 @@ impl Mirror {
         outcome
     }
 
-    fn resize(&self, request: &Request<'_>, number: u64, size: u64, handle: Option<u64>) -> Result<()> {
+    pub fn resize(&self, request: &Request<'_>, number: u64, size: u64, handle: Option<u64>) -> Result<()> {
         let asked = Asked::by(request);
         let open = handle.and_then(|handle| self.handles.find(handle).ok());
         let outcome = match open {
@@ -131,7 +86,7 @@ impl Mirror {
     }
 
     /// Keep an open file, and tell its opening.
-    fn keep(
+    pub fn keep(
         &mut self,
         asked: Asked,
         outcome: Result<OwnedFd>,
@@ -150,7 +105,7 @@ impl Mirror {
     }
 
     /// A new file, which nobody may have made before, so that it belongs to who asks.
-    fn make_file(
+    pub fn make_file(
         &self,
         request: &Request<'_>,
         parent: u64,
@@ -168,7 +123,7 @@ impl Mirror {
         }
     }
 
-    fn set_times(
+    pub fn set_times(
         &self,
         request: &Request<'_>,
         number: u64,
@@ -178,552 +133,5 @@ impl Mirror {
         self.change_attribute(request, number, calls::UTIME, 0, |path| {
             utimensat(None, path, &read, &written, UtimensatFlags::FollowSymlink)
         })
-    }
-}
-
-impl Filesystem for Mirror {
-    /// A name that is not there is the one lookup that a program asked for itself.
-    fn lookup(&mut self, request: &Request<'_>, parent: u64, name: &OsStr, reply: ReplyEntry) {
-        let asked = Asked::by(request);
-        let looked = self.nodes.look_up(parent, name);
-        if looked.is_err() {
-            let path = self.nodes.path_below(parent, name);
-            asked.tell(
-                &self.callers,
-                &looked,
-                |_| 0,
-                Told { call: calls::STAT, path: &path, ..Told::default() },
-            );
-        }
-        answer_entry(reply, looked);
-    }
-
-    fn forget(&mut self, _: &Request<'_>, number: u64, lookups: u64) {
-        self.nodes.forget(number, lookups);
-    }
-
-    fn getattr(&mut self, request: &Request<'_>, number: u64, _: Option<u64>, reply: ReplyAttr) {
-        let asked = Asked::by(request);
-        let outcome = self.nodes.attributes(number);
-        let path = self.nodes.path(number);
-        asked.tell(
-            &self.callers,
-            &outcome,
-            |_| 0,
-            Told { call: calls::STAT, path: &path, ..Told::default() },
-        );
-        answer_attributes(reply, outcome);
-    }
-
-    fn setattr(
-        &mut self,
-        request: &Request<'_>,
-        number: u64,
-        mode: Option<u32>,
-        user: Option<u32>,
-        group: Option<u32>,
-        size: Option<u64>,
-        read: Option<TimeOrNow>,
-        written: Option<TimeOrNow>,
-        _: Option<SystemTime>,
-        handle: Option<u64>,
-        _: Option<SystemTime>,
-        _: Option<SystemTime>,
-        _: Option<SystemTime>,
-        _: Option<u32>,
-        reply: ReplyAttr,
-    ) {
-        let mut outcome = Ok(());
-        if user.is_some() || group.is_some() {
-            outcome = self.change_attribute(request, number, calls::CHOWN, 0, |path| {
-                let (user, group) = (user.map(Uid::from_raw), group.map(Gid::from_raw));
-                fchownat(None, path, user, group, AtFlags::empty())
-            });
-        }
-        if let Some(mode) = mode {
-            outcome = outcome.and_then(|()| {
-                self.change_attribute(request, number, calls::CHMOD, mode, |path| {
-                    fchmodat(None, path, Mode::from_bits_truncate(mode), FchmodatFlags::FollowSymlink)
-                })
-            });
-        }
-        if let Some(size) = size {
-            outcome = outcome.and_then(|()| self.resize(request, number, size, handle));
-        }
-        if read.is_some() || written.is_some() {
-            outcome = outcome.and_then(|()| self.set_times(request, number, (read, written)));
-        }
-        answer_attributes(reply, outcome.and_then(|()| self.nodes.attributes(number)));
-    }
-
-    fn readlink(&mut self, request: &Request<'_>, number: u64, reply: ReplyData) {
-        let asked = Asked::by(request);
-        let outcome = self.nodes.pin(number).and_then(|pin| readlinkat(Some(pin), ""));
-        let path = self.nodes.path(number);
-        let told = Told { call: calls::READLINK, path: &path, ..Told::default() };
-        asked.tell(&self.callers, &outcome, |target| target.len() as i64, told);
-        match outcome {
-            Ok(target) => reply.data(target.as_bytes()),
-            Err(error) => reply.error(error as i32),
-        }
-    }
-
-    fn mknod(
-        &mut self,
-        request: &Request<'_>,
-        parent: u64,
-        name: &OsStr,
-        mode: u32,
-        _: u32,
-        device: u32,
-        reply: ReplyEntry,
-    ) {
-        let path = self.nodes.path_below(parent, name);
-        let told = Told { call: calls::OPEN, path: &path, ..Told::default() };
-        let (kind, mode) = (SFlag::from_bits_truncate(mode), Mode::from_bits_truncate(mode));
-        let made =
-            self.change(request, parent, told, |pin| mknodat(Some(pin), name, kind, mode, device.into()));
-        answer_entry(reply, made.and_then(|()| self.nodes.look_up(parent, name)));
-    }
-
-    fn mkdir(
-        &mut self,
-        request: &Request<'_>,
-        parent: u64,
-        name: &OsStr,
-        mode: u32,
-        _: u32,
-        reply: ReplyEntry,
-    ) {
-        let path = self.nodes.path_below(parent, name);
-        let told = Told { call: calls::MKDIR, path: &path, other: Other::Number(mode), ..Told::default() };
-        let mode = Mode::from_bits_truncate(mode);
-        let made = self.change(request, parent, told, |pin| mkdirat(Some(pin), name, mode));
-        answer_entry(reply, made.and_then(|()| self.nodes.look_up(parent, name)));
-    }
-
-    fn unlink(&mut self, request: &Request<'_>, parent: u64, name: &OsStr, reply: ReplyEmpty) {
-        let path = self.nodes.path_below(parent, name);
-        let told = Told { call: calls::UNLINK, path: &path, ..Told::default() };
-        answer(
-            reply,
-            self.change(request, parent, told, |pin| unlinkat(Some(pin), name, UnlinkatFlags::NoRemoveDir)),
-        );
-    }
-
-    fn rmdir(&mut self, request: &Request<'_>, parent: u64, name: &OsStr, reply: ReplyEmpty) {
-        let path = self.nodes.path_below(parent, name);
-        let told = Told { call: calls::RMDIR, path: &path, ..Told::default() };
-        answer(
-            reply,
-            self.change(request, parent, told, |pin| unlinkat(Some(pin), name, UnlinkatFlags::RemoveDir)),
-        );
-    }
-
-    fn symlink(
-        &mut self,
-        request: &Request<'_>,
-        parent: u64,
-        name: &OsStr,
-        target: &Path,
-        reply: ReplyEntry,
-    ) {
-        let path = self.nodes.path_below(parent, name);
-        let other = Other::Path(target.as_os_str().as_bytes());
-        let told = Told { call: calls::SYMLINK, path: &path, other, ..Told::default() };
-        let made = self.change(request, parent, told, |pin| symlinkat(target, Some(pin), name));
-        answer_entry(reply, made.and_then(|()| self.nodes.look_up(parent, name)));
-    }
-
-    fn rename(
-        &mut self,
-        request: &Request<'_>,
-        parent: u64,
-        name: &OsStr,
-        to: u64,
-        new: &OsStr,
-        flags: u32,
-        reply: ReplyEmpty,
-    ) {
-        let (path, other) = (self.nodes.path_below(parent, name), self.nodes.path_below(to, new));
-        let told = Told { call: calls::RENAME, path: &path, other: Other::Path(&other), ..Told::default() };
-        let flags = RenameFlags::from_bits_truncate(flags);
-        let target = self.nodes.pin(to);
-        answer(
-            reply,
-            self.change(request, parent, told, |pin| renameat2(Some(pin), name, Some(target?), new, flags)),
-        );
-    }
-
-    fn link(&mut self, request: &Request<'_>, number: u64, parent: u64, name: &OsStr, reply: ReplyEntry) {
-        let (path, other) = (self.nodes.path(number), self.nodes.path_below(parent, name));
-        let told = Told { call: calls::LINK, path: &path, other: Other::Path(&other), ..Told::default() };
-        let file = self.nodes.pin(number).map(link);
-        let made = self.change(request, parent, told, |pin| {
-            linkat(None, file?.as_os_str(), Some(pin), name, AtFlags::AT_SYMLINK_FOLLOW)
-        });
-        answer_entry(reply, made.and_then(|()| self.nodes.look_up(parent, name)));
-    }
-
-    fn open(&mut self, request: &Request<'_>, number: u64, flags: i32, reply: ReplyOpen) {
-        let asked = Asked::by(request);
-        let opened = self.nodes.pin(number).and_then(|pin| open_at(&link(pin), below(flags)));
-        let path = self.nodes.path(number);
-        match self.keep(asked, opened, &path, flags, calls::OPEN) {
-            Ok(handle) => reply.opened(handle, self.opened),
-            Err(error) => reply.error(error as i32),
-        }
-    }
-
-    fn create(
-        &mut self,
-        request: &Request<'_>,
-        parent: u64,
-        name: &OsStr,
-        mode: u32,
-        _: u32,
-        flags: i32,
-        reply: ReplyCreate,
-    ) {
-        let asked = Asked::by(request);
-        let made = self.make_file(request, parent, name, flags, mode);
-        let pinned = made
-            .as_ref()
-            .map_or_else(|error| Err(*error), |file| open_at(&link(file.as_raw_fd()), OFlag::O_PATH));
-        let path = self.nodes.path_below(parent, name);
-        let kept = self.keep(asked, made, &path, flags, calls::OPEN);
-        match (kept, pinned.and_then(|pin| self.nodes.take_in(pin))) {
-            (Ok(handle), Ok(attributes)) => reply.created(&AT_ONCE, &attributes, 0, handle, self.opened),
-            (Err(error), _) | (_, Err(error)) => reply.error(error as i32),
-        }
-    }
-
-    fn read(
-        &mut self,
-        request: &Request<'_>,
-        _: u64,
-        handle: u64,
-        offset: i64,
-        size: u32,
-        _: i32,
-        _: Option<u64>,
-        reply: ReplyData,
-    ) {
-        let asked = Asked::by(request);
-        if self.buffer.len() < size as usize {
-            self.buffer.resize(size as usize, 0);
-        }
-        let room = self.buffer.get_mut(..size as usize).unwrap_or_default();
-        let file = self.handles.find(handle);
-        let outcome = file.and_then(|open| pread(&open.file, room, offset));
-        let path = file.map_or(&[][..], |open| &open.path);
-        let told = Told {
-            call: calls::READ,
-            path,
-            offset,
-            size: size.into(),
-            descriptor: handle as i32,
-            ..Told::default()
-        };
-        asked.tell(&self.callers, &outcome, |read| *read as i64, told);
-        match outcome {
-            Ok(read) => reply.data(room.get(..read).unwrap_or_default()),
-            Err(error) => reply.error(error as i32),
-        }
-    }
-
-    fn write(
-        &mut self,
-        request: &Request<'_>,
-        _: u64,
-        handle: u64,
-        offset: i64,
-        data: &[u8],
-        _: u32,
-        _: i32,
-        _: Option<u64>,
-        reply: ReplyWrite,
-    ) {
-        let asked = Asked::by(request);
-        let file = self.handles.find(handle);
-        let outcome = file.and_then(|open| pwrite(&open.file, data, offset));
-        let (path, size) = (file.map_or(&[][..], |open| &open.path), data.len() as u64);
-        let told =
-            Told { call: calls::WRITE, path, offset, size, descriptor: handle as i32, ..Told::default() };
-        asked.tell(&self.callers, &outcome, |written| *written as i64, told);
-        match outcome {
-            Ok(written) => reply.written(written as u32),
-            Err(error) => reply.error(error as i32),
-        }
-    }
-
-    /// A program closes a descriptor.
-    fn flush(&mut self, request: &Request<'_>, _: u64, handle: u64, _: u64, reply: ReplyEmpty) {
-        let path = self.handles.find(handle).map_or(&[][..], |open| &open.path);
-        let told = Told { call: calls::CLOSE, path, descriptor: handle as i32, ..Told::default() };
-        Asked::by(request).tell(&self.callers, &Ok(()), |()| 0, told);
-        reply.ok();
-    }
-
-    fn release(
-        &mut self,
-        _: &Request<'_>,
-        _: u64,
-        handle: u64,
-        _: i32,
-        _: Option<u64>,
-        _: bool,
-        reply: ReplyEmpty,
-    ) {
-        self.handles.close(handle);
-        reply.ok();
-    }
-
-    /// Others need not wait for the disk meanwhile.
-    fn fsync(&mut self, request: &Request<'_>, _: u64, handle: u64, data_only: bool, reply: ReplyEmpty) {
-        let asked = Asked::by(request);
-        let Ok(open) = self.handles.find(handle).cloned() else { return reply.error(libc::EBADF) };
-        let callers = Arc::clone(&self.callers);
-        let _ = thread::Builder::new().spawn(move || {
-            let (sync, call): (fn(RawFd) -> Result<()>, u16) =
-                if data_only { (fdatasync, calls::FDATASYNC) } else { (fsync, calls::FSYNC) };
-            let outcome = sync(open.file.as_raw_fd());
-            let told = Told { call, path: &open.path, descriptor: handle as i32, ..Told::default() };
-            asked.tell(&callers, &outcome, |()| 0, told);
-            answer(reply, outcome);
-        });
-    }
-
-    fn fsyncdir(
-        &mut self,
-        request: &Request<'_>,
-        number: u64,
-        handle: u64,
-        data_only: bool,
-        reply: ReplyEmpty,
-    ) {
-        self.fsync(request, number, handle, data_only, reply);
-    }
-
-    fn opendir(&mut self, request: &Request<'_>, number: u64, flags: i32, reply: ReplyOpen) {
-        let asked = Asked::by(request);
-        let opened =
-            self.nodes.pin(number).and_then(|pin| open_at(&link(pin), OFlag::O_RDONLY | OFlag::O_DIRECTORY));
-        let path = self.nodes.path(number);
-        match self.keep(asked, opened, &path, flags, calls::OPENDIR) {
-            Ok(handle) => reply.opened(handle, 0),
-            Err(error) => reply.error(error as i32),
-        }
-    }
-
-    fn readdir(&mut self, _: &Request<'_>, number: u64, handle: u64, offset: i64, mut reply: ReplyDirectory) {
-        let listed = self.handles.list(handle, offset == 0, |file| listing::read(&link(file), number));
-        match listed {
-            Ok(entries) => {
-                for (entry, place) in entries.iter().zip(1..).skip(offset as usize) {
-                    if reply.add(entry.inode, place, entry.kind, &entry.name) {
-                        break;
-                    }
-                }
-                reply.ok();
-            }
-            Err(error) => reply.error(error as i32),
-        }
-    }
-
-    fn releasedir(&mut self, _: &Request<'_>, _: u64, handle: u64, _: i32, reply: ReplyEmpty) {
-        self.handles.close(handle);
-        reply.ok();
-    }
-
-    fn statfs(&mut self, request: &Request<'_>, number: u64, reply: ReplyStatfs) {
-        let asked = Asked::by(request);
-        let outcome = self.nodes.pin(number).and_then(|pin| statvfs(&link(pin)));
-        let path = self.nodes.path(number);
-        asked.tell(
-            &self.callers,
-            &outcome,
-            |_| 0,
-            Told { call: calls::STATFS, path: &path, ..Told::default() },
-        );
-        match outcome {
-            Ok(it) => reply.statfs(
-                it.blocks(),
-                it.blocks_free(),
-                it.blocks_available(),
-                it.files(),
-                it.files_free(),
-                it.block_size() as u32,
-                it.name_max() as u32,
-                it.fragment_size() as u32,
-            ),
-            Err(error) => reply.error(error as i32),
-        }
-    }
-
-    fn setxattr(
-        &mut self,
-        _: &Request<'_>,
-        number: u64,
-        name: &OsStr,
-        value: &[u8],
-        flags: i32,
-        _: u32,
-        reply: ReplyEmpty,
-    ) {
-        answer(reply, self.nodes.pin(number).and_then(|pin| extended::set(&link(pin), name, value, flags)));
-    }
-
-    fn getxattr(&mut self, _: &Request<'_>, number: u64, name: &OsStr, size: u32, reply: ReplyXattr) {
-        answer_extended(reply, size, self.nodes.pin(number).and_then(|pin| extended::get(&link(pin), name)));
-    }
-
-    fn listxattr(&mut self, _: &Request<'_>, number: u64, size: u32, reply: ReplyXattr) {
-        answer_extended(reply, size, self.nodes.pin(number).and_then(|pin| extended::list(&link(pin))));
-    }
-
-    fn removexattr(&mut self, _: &Request<'_>, number: u64, name: &OsStr, reply: ReplyEmpty) {
-        answer(reply, self.nodes.pin(number).and_then(|pin| extended::remove(&link(pin), name)));
-    }
-
-    fn fallocate(
-        &mut self,
-        request: &Request<'_>,
-        _: u64,
-        handle: u64,
-        offset: i64,
-        length: i64,
-        mode: i32,
-        reply: ReplyEmpty,
-    ) {
-        let asked = Asked::by(request);
-        let file = self.handles.find(handle);
-        let flags = FallocateFlags::from_bits_truncate(mode);
-        let outcome = file.and_then(|open| fallocate(open.file.as_raw_fd(), flags, offset, length));
-        let (path, size) = (file.map_or(&[][..], |open| &open.path), length as u64);
-        let other = Other::Number(mode as u32);
-        let descriptor = handle as i32;
-        let told = Told { call: calls::FALLOCATE, path, offset, size, descriptor, other, ..Told::default() };
-        asked.tell(&self.callers, &outcome, |()| 0, told);
-        answer(reply, outcome);
-    }
-
-    /// Only looks for data and holes come here; the kernel knows positions itself.
-    fn lseek(
-        &mut self,
-        request: &Request<'_>,
-        _: u64,
-        handle: u64,
-        offset: i64,
-        whence: i32,
-        reply: ReplyLseek,
-    ) {
-        let asked = Asked::by(request);
-        let file = self.handles.find(handle);
-        let outcome = file.and_then(|open| extended::seek(&open.file, offset, whence));
-        let path = file.map_or(&[][..], |open| &open.path);
-        let other = Other::Number(whence as u32);
-        let told =
-            Told { call: calls::SEEK, path, offset, descriptor: handle as i32, other, ..Told::default() };
-        asked.tell(&self.callers, &outcome, |place| *place, told);
-        match outcome {
-            Ok(place) => reply.offset(place),
-            Err(error) => reply.error(error as i32),
-        }
-    }
-
-    fn copy_file_range(
-        &mut self,
-        request: &Request<'_>,
-        _: u64,
-        from: u64,
-        mut offset: i64,
-        _: u64,
-        to: u64,
-        mut offset_to: i64,
-        length: u64,
-        _: u32,
-        reply: ReplyWrite,
-    ) {
-        let asked = Asked::by(request);
-        let (Ok(from), Ok(target)) = (self.handles.find(from), self.handles.find(to)) else {
-            return reply.error(libc::EBADF);
-        };
-        let outcome = copy_file_range(
-            &from.file,
-            Some(&mut offset),
-            &target.file,
-            Some(&mut offset_to),
-            length as usize,
-        );
-        let (path, other, descriptor) = (&target.path[..], Other::Path(&from.path), to as i32);
-        let told = Told { call: calls::COPY, path, size: length, descriptor, other, ..Told::default() };
-        asked.tell(&self.callers, &outcome, |copied| *copied as i64, told);
-        match outcome {
-            Ok(copied) => reply.written(copied as u32),
-            Err(error) => reply.error(error as i32),
-        }
-    }
-}
-
-/// How a file is opened below. Direct I/O would want its memory aligned as the program's was.
-fn below(flags: i32) -> OFlag {
-    OFlag::from_bits_truncate(flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_DIRECT))
-        | OFlag::O_CLOEXEC
-}
-
-fn open_at(path: &Path, flags: OFlag) -> Result<OwnedFd> {
-    let descriptor = open(path, flags | OFlag::O_CLOEXEC, Mode::empty())?;
-    // SAFETY: it was opened just now, and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
-}
-
-fn time(given: Option<TimeOrNow>) -> TimeSpec {
-    match given {
-        None => TimeSpec::UTIME_OMIT,
-        Some(TimeOrNow::Now) => TimeSpec::UTIME_NOW,
-        Some(TimeOrNow::SpecificTime(time)) => time
-            .duration_since(UNIX_EPOCH)
-            .map_or_else(|error| before_epoch(error.duration()), TimeSpec::from),
-    }
-}
-
-fn before_epoch(ago: Duration) -> TimeSpec {
-    let (seconds, rest) = (ago.as_secs() as i64, i64::from(ago.subsec_nanos()));
-    if rest == 0 {
-        TimeSpec::new(-seconds, 0)
-    } else {
-        TimeSpec::new(-seconds - 1, 1_000_000_000 - rest)
-    }
-}
-
-fn answer(reply: ReplyEmpty, outcome: Result<()>) {
-    match outcome {
-        Ok(()) => reply.ok(),
-        Err(error) => reply.error(error as i32),
-    }
-}
-
-fn answer_entry(reply: ReplyEntry, outcome: Result<FileAttr>) {
-    match outcome {
-        Ok(attributes) => reply.entry(&AT_ONCE, &attributes, 0),
-        Err(error) => reply.error(error as i32),
-    }
-}
-
-fn answer_attributes(reply: ReplyAttr, outcome: Result<FileAttr>) {
-    match outcome {
-        Ok(attributes) => reply.attr(&AT_ONCE, &attributes),
-        Err(error) => reply.error(error as i32),
-    }
-}
-
-/// With room for nothing, only the size is asked for.
-fn answer_extended(reply: ReplyXattr, room: u32, outcome: Result<Vec<u8>>) {
-    match outcome {
-        Ok(value) if room == 0 => reply.size(value.len() as u32),
-        Ok(value) if value.len() > room as usize => reply.error(libc::ERANGE),
-        Ok(value) => reply.data(&value),
-        Err(error) => reply.error(error as i32),
     }
 }

@@ -75,6 +75,8 @@ SHORT = {
     "ska.yaml": (),
     "ska1-outstanding.yaml": (),
     "traces/mpi.yaml": (),
+    "traces/rank-file-systems.yaml": (),
+    "traces/replay-postgresql.yaml": (),
 }
 """Examples that take about a minute where nothing else runs; bare, but for one that limits its network."""
 FAILING = {"failing.yaml": 8}

@@ -227,7 +227,7 @@ def test_a_passthrough_that_is_killed_leaves_the_data(data: Path) -> None:
             process.stdout.readline()
         (server,) = list_servers(data)
         os.kill(server, signal.SIGKILL)
-        said = int(process.stdout.read().split(b"\n")[-2])
+        said = max([100, *map(int, process.stdout.read().split())])
         assert re.search(rb"Errno (103|107)", process.stderr.read())  # in the middle of a call, or before it
     until(lambda: not list_servers(data))
     assert (data / "file").stat().st_size in (512 * said, 512 * (said + 1))

@@ -12,6 +12,7 @@ import click
 
 from steelyard.cli.options import AfterDashes, KnownName, json_option, print_json, store_option
 from steelyard.cli.terminal import echo
+from steelyard.cli.trace_changes import add_changes
 from steelyard.errors import SteelyardError, StoreError, UsageError
 from steelyard.units import format_count
 
@@ -40,13 +41,16 @@ class TraceName(KnownName):
 
 @click.group()
 def command() -> None:
-    """Record what a program asks of its storage, and say what it is like.
+    """Record what a program asks of its storage, say what it is like, and make other traces of that.
 
     \b
     steelyard trace record -- sqlite3 my.db 'SELECT count(*) FROM orders'
     steelyard trace show last
-    steelyard trace list
+    steelyard trace convert last --to orders.iolog
     """
+
+
+add_changes(command, TraceName())
 
 
 @command.command(cls=AfterDashes)

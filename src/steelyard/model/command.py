@@ -101,6 +101,7 @@ class Place:
     workload's own beside the services on its host; 0 where nobody counted. `references` is what there is to
     know of all services and roles, by references such as `kv.port`; `endpoints` are the services that the
     workload's options name. `ranks`: how many of a parallel program are started together, over all hosts.
+    `plan`: that of the trace which a workload replays.
     """
 
     scratch: PurePosixPath
@@ -118,6 +119,7 @@ class Place:
     references: Mapping[str, Any] = field(default_factory=dict)
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     ranks: int = 1
+    plan: PurePosixPath | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from steelyard.model.metric import QUANTILES, Mark, Metric, Reading, SeriesSampl
 from steelyard.model.password import derive_password
 from steelyard.model.paths import Absolute, ScratchOrAbsolute
 from steelyard.model.protocol import ClientBinding, WireProtocol
+from steelyard.model.replay import ReplayedTrace
 from steelyard.model.tool import NETBENCH, RCLONE, Tool
 from steelyard.units import Duration, Frequency, Rate, Share, Size
 
@@ -37,6 +38,7 @@ __all__ = [
     "Place",
     "Rate",
     "Reading",
+    "ReplayedTrace",
     "ScratchOrAbsolute",
     "SeriesSample",
     "Share",

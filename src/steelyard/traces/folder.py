@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from typing import Any
 from steelyard.errors import StoreError, UnknownName
 from steelyard.files import write_whole
 from steelyard.store.layout import RunFolder, Store, make_dated_folder, match_ids
-from steelyard.untrusted import read_content
+from steelyard.untrusted import open_regular, read_content
 
 SCHEMA = 1
 
@@ -56,6 +57,15 @@ class TraceFolder:
             raise StoreError(f"{self.document} is not a trace's document of schema {SCHEMA}", hint=hint)
         return document
 
+    def verify(self) -> None:
+        """Raises StoreError for a table that is not the one which the document was written for."""
+        wanted = self.read_document().get("sha256")
+        if wanted is not None and hash_file(self.table) != wanted:
+            hint = "copy the trace again from where it was recorded"
+            raise StoreError(
+                f"{self.table} is not what was recorded: it is damaged, or was changed", hint=hint
+            )
+
     def write_document(self, document: Mapping[str, Any]) -> None:
         """Write it whole or not at all. Raises StoreError."""
         content = json.dumps({"schema": SCHEMA, **document}, indent=1, ensure_ascii=True).encode()
@@ -63,6 +73,18 @@ class TraceFolder:
             write_whole(self.document, content + b"\n", sync=True)
         except OSError as error:
             raise StoreError(f"cannot write {self.document}: {error.strerror}") from error
+
+
+def hash_file(path: Path) -> str:
+    """Its SHA-256. Raises StoreError."""
+    try:
+        with open_regular(path) as file:
+            digest = hashlib.sha256()
+            while part := file.read(1 << 20):
+                digest.update(part)
+            return digest.hexdigest()
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
 
 
 def create_trace(store: Store, title: str) -> TraceFolder:

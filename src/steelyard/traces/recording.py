@@ -16,7 +16,7 @@ from typing import Any
 
 from steelyard.errors import StoreError, UsageError
 from steelyard.hosts.capturing import WAY, WAYS
-from steelyard.traces.folder import TraceFolder
+from steelyard.traces.folder import TraceFolder, hash_file
 from steelyard.traces.profile import profile_table
 from steelyard.traces.recorder import Recorder
 from steelyard.traces.segments import SUFFIX, UNSEEN, TraceSegment, read_segments
@@ -127,16 +127,17 @@ def complete_trace(
 
 
 def summarise(table: Path) -> dict[str, Any]:
-    """What a trace's document says of its table. Raises StoreError."""
+    """What a trace's document says of its table, with the hash by which it is known. Raises StoreError."""
     profile = profile_table(table)
     return {
+        "sha256": hash_file(table),
         "summary": {
             "profile": profile.label,
             "calls": profile.calls,
             "read": profile.read,
             "written": profile.written,
             "text": characterise(profile),
-        }
+        },
     }
 
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from steelyard.model.command import Command, Output, Phase, Place
 from steelyard.model.engine import Engine
 from steelyard.model.metric import Metric, Reading, SeriesSample
+from steelyard.model.replay import ReplayedTrace
 from steelyard.model.tool import Tool
 from steelyard.model.trial import Scalar
 
@@ -119,6 +120,10 @@ class Workload(ABC, Generic[OptionsT]):
         None where they are, and for a workload that has no requests. Few requests of a closed loop see an
         outage, as nobody sends any meanwhile; a timeline that stops a service warns of that.
         """
+        return None
+
+    def trace(self) -> ReplayedTrace | None:
+        """The trace whose calls it makes again; the controller makes a plan of it, which is `Place.plan`."""
         return None
 
     def directory(self) -> str:

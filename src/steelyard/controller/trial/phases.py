@@ -26,6 +26,7 @@ from steelyard.controller.trial.lockstep import (
 )
 from steelyard.controller.trial.merge import drop_short, merge_readings
 from steelyard.controller.trial.phase_result import CopyResult, PhaseResult
+from steelyard.controller.trial.replays import find_plan, put_plan
 from steelyard.controller.trial.result_files import ResultFiles
 from steelyard.controller.trial.step import PipelineStep
 from steelyard.controller.trial.window import Span, Window, is_shared
@@ -84,6 +85,7 @@ class PhaseRunner:
         `began` hears when the measured one begins, or the first where none is (monotonic clock, s).
         """
         phases = list_phases(step.workload, step.workdirs[0].host)
+        await put_plan(self._context, step)
         counts = next((phase for phase in phases if phase.measured), phases[0])
         for phase in phases:
             stage = _Stage(self, step, f"{prefix}{phase.name}", phase.name)
@@ -148,6 +150,7 @@ class PhaseRunner:
             references=self.known,
             endpoints=step.named,
             ranks=workdir.copy.ranks.total if workdir.copy.ranks else 1,
+            plan=find_plan(workdir) if step.workload.trace() else None,
         )
 
     def hold_queue(self, host: Host, phase: Phase) -> AbstractAsyncContextManager[None]:

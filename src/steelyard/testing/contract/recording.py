@@ -26,6 +26,8 @@ from steelyard.model.keys.plugin_use import short_name
 from steelyard.model.metric import Reading
 from steelyard.spec.bind import workload_class
 from steelyard.spec.engines import give_engine
+from steelyard.traces.folder import TraceFolder
+from steelyard.traces.replay.plan import make_plan
 from steelyard.workloads.base import Workload
 
 
@@ -35,20 +37,37 @@ def make_workload(name: str, index: int) -> Workload[Any]:
     return give_engine(kind(kind.Options.model_validate(kind.examples[index])))
 
 
-def make_place(scratch: Path, raw: Path, to: Endpoint | None = None) -> Place:
+def make_place(scratch: Path, raw: Path, to: Endpoint | None = None, plan: Path | None = None) -> Place:
     """A place on this machine."""
-    return Place(PurePosixPath(scratch), PurePosixPath(raw), os.cpu_count() or 1, 2**30, seed=1, to=to)
+    laid = PurePosixPath(plan) if plan else None
+    cores = os.cpu_count() or 1
+    return Place(PurePosixPath(scratch), PurePosixPath(raw), cores, 2**30, seed=1, to=to, plan=laid)
 
 
-def run(workload: Workload[Any], folder: Path, to: Endpoint | None = None) -> dict[str, Output]:
-    """Run all phases in `folder`; what each measured one left behind, by name."""
+def lay_plan(workload: Workload[Any], folder: Path, root: Path) -> Path | None:
+    """The plan of the trace that a workload replays, whose path is from `root`."""
+    wanted = workload.trace()
+    if wanted is None:
+        return None
+    make_plan(TraceFolder(root / wanted.name), folder / "replay.plan", under=wanted.under)
+    return folder / "replay.plan"
+
+
+def run(
+    workload: Workload[Any], folder: Path, to: Endpoint | None = None, root: Path = Path()
+) -> dict[str, Output]:
+    """Run all phases in `folder`; what each measured one left behind, by name.
+
+    `root` is where paths of traces are from.
+    """
     scratch = folder / "scratch"
     scratch.mkdir()
+    plan = lay_plan(workload, folder, root)
     outputs = {}
     for name in [phase.name for phase in workload.phases(make_place(scratch, folder, to))]:
         raw = folder / name / "raw"
         raw.mkdir(parents=True)
-        phase = next(p for p in workload.phases(make_place(scratch, raw, to)) if p.name == name)
+        phase = next(p for p in workload.phases(make_place(scratch, raw, to, plan)) if p.name == name)
         command = launch_ranks(workload, phase.command)
         outputs[name] = _run_command(command, scratch, folder / name)
         assert outputs[name].exit.code == 0, outputs[name].stderr

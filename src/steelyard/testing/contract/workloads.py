@@ -122,7 +122,7 @@ class WorkloadContract(Contract):
         workload = recording.make_workload(*run)
         skip_without((MPIRUN,) if workload.example_ranks > 1 else ())
         with self.serve(workload) as to:
-            outputs = recording.run(workload, tmp_path, to)
+            outputs = recording.run(workload, tmp_path, to, request.config.rootpath)
         if request.config.getoption("--record", default=False):
             recording.record(self.data(), *run, outputs)
         check_reading(workload, recording.combine_readings(workload, outputs))

@@ -1,0 +1,138 @@
+"""Other traces out of traces: a part of one, several in one, a larger one. Each is a new trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from steelyard.errors import StoreError, UsageError
+from steelyard.files import replace_whole
+from steelyard.store.database import OFFLINE, escape_path, first_line, quote
+from steelyard.traces.folder import TraceFolder
+from steelyard.traces.recording import summarise
+from steelyard.traces.table import MEMORY, VERSION
+
+if TYPE_CHECKING:
+    import duckdb
+
+_VIEW = "CREATE VIEW {name} AS SELECT * FROM read_parquet({table})"
+_CUT = """
+CREATE TABLE kept AS SELECT * FROM a WHERE kind <> 'note' AND start >= {first} AND start < {last}
+  AND ({under} = '' OR starts_with(path, {under} || '/'));
+CREATE TABLE inherited AS
+  SELECT process, descriptor, arg_min(path, start) AS path, arg_min("offset", start) AS position,
+    max(coalesce("offset", 0) + coalesce(result, 0)) AS size, min(start) AS first
+  FROM kept WHERE descriptor IS NOT NULL AND kind NOT IN ('open') GROUP BY process, descriptor;
+CREATE TABLE made AS
+  SELECT 0::BIGINT AS start, 0::BIGINT AS duration, i.process, i.process AS thread, 'found' AS call,
+    'note' AS kind, i.path, NULL::VARCHAR AS other, i.descriptor, NULL::BIGINT AS "offset",
+    NULL::BIGINT AS size, coalesce(i.position, 0) AS result, NULL::VARCHAR AS error, FALSE AS stream,
+    NULL::BIGINT AS detail,
+    i.size AS file_size, NULL::BIGINT AS inode
+  FROM inherited i WHERE NOT EXISTS (SELECT 1 FROM kept k WHERE k.kind = 'open' AND k.process = i.process
+    AND k.descriptor = i.descriptor AND k.start < i.first)
+  UNION ALL SELECT * REPLACE (start - {first} AS start) FROM kept;
+"""
+_KEPT = ("way", "began", "host", "anonymous")
+_MOVES = "kind IN ('read', 'write', 'copy', 'size')"
+_COPY = """
+COPY (SELECT * FROM made ORDER BY start) TO {path}
+  (FORMAT parquet, COMPRESSION zstd, KV_METADATA {{steelyard_trace: '{version}'}})
+"""
+
+
+def cut_trace(
+    trace: TraceFolder, folder: TraceFolder, *, first: float, last: float | None, under: str = ""
+) -> int:
+    """The calls that began between two instants, in seconds, on files below a path; how many rows it has.
+
+    What was open then is noted as such. Raises StoreError, UsageError where nothing is left.
+    """
+    asked = _CUT.format(
+        first=int(first * 1e9),
+        last=2**62 if last is None else int(last * 1e9),
+        under=quote(under.rstrip("/")),
+    )
+    return _make(folder, [trace], asked, {"cut": trace.id, "from": first, "to": last, "under": under})
+
+
+def merge_traces(traces: Sequence[TraceFolder], folder: TraceFolder, *, together: bool = False) -> int:
+    """All of several traces in one, each with processes of its own; how many rows it has.
+
+    They are apart by the time that was between them, or begin `together`. Raises StoreError.
+    """
+    began = [0.0 if together else float(each.read_document().get("began", 0.0)) for each in traces]
+    parts = [
+        f"SELECT * REPLACE (start + {round((at - min(began)) * 1e9)} AS start,"  # noqa: S608 - numbers of ours
+        f" process + {_stride(number)} AS process) FROM {_name(number)}"
+        for number, at in enumerate(began)
+    ]
+    asked = f"CREATE TABLE made AS {' UNION ALL '.join(parts)}"
+    return _make(folder, traces, asked, {"merged": [each.id for each in traces]})
+
+
+def scale_trace(trace: TraceFolder, folder: TraceFolder, *, sizes: int = 1, streams: int = 1) -> int:
+    """The same calls on so many times as many bytes, and so often at once on files of their own.
+
+    How many rows it has. Raises StoreError.
+    """
+    larger = ", ".join(
+        f"CASE WHEN {_MOVES} THEN {column} * {sizes} ELSE {column} END AS {column}"
+        for column in ('"offset"', "size", "result")
+    )
+    parts = [
+        f"SELECT * REPLACE ({larger}, file_size * {sizes} AS file_size,"  # noqa: S608 - numbers of ours
+        f" process + {_stride(number)} AS process,"
+        f" {_move('path', number)} AS path, {_move('other', number)} AS other) FROM a"
+        for number in range(streams)
+    ]
+    asked = f"CREATE TABLE made AS {' UNION ALL '.join(parts)}"
+    return _make(folder, [trace], asked, {"scaled": trace.id, "sizes": sizes, "streams": streams})
+
+
+def _name(number: int) -> str:
+    return "a" if number == 0 else f"a{number}"
+
+
+def _stride(number: int) -> int:
+    """What makes numbers of processes differ: no system gives any so large."""
+    return number << 23
+
+
+def _move(column: str, number: int) -> str:
+    return f"'/stream-{number}' || {column}" if number else column
+
+
+def _make(folder: TraceFolder, traces: Sequence[TraceFolder], asked: str, told: dict[str, Any]) -> int:
+    import duckdb
+
+    for trace in traces:
+        trace.verify()
+    try:
+        with _open_all(traces) as database, replace_whole(folder.table, sync=True) as part:
+            database.execute(asked)
+            (count,) = database.execute("SELECT count(*) FROM made WHERE kind <> 'note'").fetchall()[0]
+            if not count:
+                raise UsageError("nothing of the trace is left")
+            database.execute(_COPY.format(path=quote(str(part)), version=VERSION))
+    except (OSError, duckdb.Error) as error:
+        raise StoreError(f"cannot make {folder.table}: {first_line(error)}") from error
+    document = traces[0].read_document()
+    kept: dict[str, Any] = {key: document[key] for key in _KEPT if key in document}
+    processes = [each for trace in traces for each in trace.read_document().get("processes", ())]
+    folder.write_document(
+        {**kept, **told, "calls": int(count), "processes": processes, **summarise(folder.table)}
+    )
+    return int(count)
+
+
+@contextmanager
+def _open_all(traces: Sequence[TraceFolder]) -> Iterator[duckdb.DuckDBPyConnection]:
+    import duckdb
+
+    with duckdb.connect(config=OFFLINE | {"memory_limit": MEMORY}) as database:
+        for number, trace in enumerate(traces):
+            table = quote(escape_path(trace.table))
+            database.execute(_VIEW.format(name=_name(number), table=table))
+        yield database

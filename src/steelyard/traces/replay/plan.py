@@ -1,0 +1,237 @@
+"""The plan of a replay: the file that `steelyard-load replay` reads."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import os
+import posixpath
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steelyard.errors import StoreError, UsageError
+from steelyard.files import write_whole
+from steelyard.traces.calls import list_calls
+from steelyard.traces.folder import TraceFolder
+from steelyard.traces.replay.order import CallMark, ReplayOrder
+from steelyard.traces.replay.rows import Row, read_rows
+from steelyard.traces.replay.tree import Tree, is_directory_call, list_above
+
+VERSION = 1
+LARGEST = 0x7FFFF000
+"""Bytes that the kernel moves in one call at most."""
+MOST_THREADS = 10_000
+_NONE = 0xFFFFFFFF
+_NUMBERS = {call.name: call.number for call in list_calls()}
+_LEFT_OUT = frozenset({"flock", "chown", "msync", "mmap"})
+_ROW = np.dtype(
+    [
+        *(("start", "<u8"), ("duration", "<u8"), ("result", "<i8"), ("offset", "<i8"), ("size", "<u8")),
+        *(("call", "<u2"), ("unused", "<u2"), ("handle", "<u4"), ("path", "<u4"), ("other", "<u4")),
+        *(("extra", "<u4"), ("waits_end", "<u4")),
+    ]
+)
+_WAIT = np.dtype([("thread", "<u4"), ("count", "<u4")])
+
+
+@dataclass
+class Thread:
+    """One that was recorded: its calls, and behind each what it waits for."""
+
+    operations: list[tuple[int, ...]] = field(default_factory=list)
+    waits: list[list[CallMark]] = field(default_factory=list)
+
+
+@dataclass
+class Planner:
+    """Takes in all calls of a trace in their order.
+
+    `under`: only calls on paths below it. `parents` are the processes' own by their numbers.
+    """
+
+    tree: Tree
+    name: str = ""
+    under: str = ""
+    parents: Mapping[int, int] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+    threads: list[Thread] = field(default_factory=list)
+    handles: int = 0
+    _numbers: dict[tuple[int, int], int] = field(default_factory=dict)
+    _paths: dict[str, int] = field(default_factory=dict)
+    _open: dict[tuple[int, int], int] = field(default_factory=dict)
+    _opening: list[tuple[int, int, int, int]] = field(default_factory=list)
+    _order: ReplayOrder = field(default_factory=ReplayOrder)
+
+    def take(self, row: Row) -> None:
+        """One call, or the note of a descriptor that was open before."""
+        path, other = find_place(row.path), find_place(row.other)
+        self._settle(row.start)
+        if row.kind == "note":
+            self._take_note(row, path)
+        elif path is None or not self._is_meant(row) or row.call in _LEFT_OUT or row.call not in _NUMBERS:
+            self.left_out[row.call] += 1
+        elif (row.size or 0) > LARGEST and row.kind in ("read", "write"):
+            raise UsageError(f"a {row.call} of {row.size} bytes is more than any system makes: damaged trace")
+        else:
+            self._take_call(row, path, other)
+
+    def _take_note(self, row: Row, path: str | None) -> None:
+        if row.call == "found" and path is not None and self._is_meant(row) and row.descriptor is not None:
+            handle = self._give_handle(row, row.descriptor)
+            self.tree.learn_open_before(row, path, handle)
+
+    def _take_call(self, row: Row, path: str, other: str | None) -> None:
+        handle = self._find_handle(row)
+        if handle is None and row.descriptor is not None and row.call != "open":
+            self.left_out[row.call] += 1
+            return
+        source = self._find_source(row)
+        if row.call == "dup" and source is None and handle is not None:
+            self.tree.learn_open_before(row, path, handle)  # its source's note comes later, or never
+            self.left_out[row.call] += 1
+            return
+        self.tree.learn(row, path, other)
+        number = self._find_thread(row)
+        thread = self.threads[number]
+        mark = CallMark(row.end, number, len(thread.operations) + 1)
+        thread.waits.append(self._order.find_waits(row, mark, path, other, handle))
+        second = source if other is None else self._number(other)
+        thread.operations.append(
+            (
+                *(row.start, row.duration, row.outcome, _offset(row), _size(row), _NUMBERS[row.call], 0),
+                *(_NONE if handle is None else handle, self._number(path)),
+                *(_NONE if second is None else second, (row.detail or 0) & 0xFFFFFFFF),
+            )
+        )
+
+    def _is_meant(self, row: Row) -> bool:
+        return not self.under or (row.path or "").startswith(f"{self.under.rstrip('/')}/")
+
+    def _find_thread(self, row: Row) -> int:
+        key = (row.process, row.thread)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.threads)
+            self.threads.append(Thread())
+        return self._numbers[key]
+
+    def _number(self, path: str) -> int:
+        return self._paths.setdefault(path, len(self._paths))
+
+    def _give_handle(self, row: Row, descriptor: int) -> int:
+        """The process has it from the end of the call on: until then, the number may be that of another."""
+        handle, self.handles = self.handles, self.handles + 1
+        heapq.heappush(self._opening, (row.end, handle, row.process, descriptor))
+        return handle
+
+    def _settle(self, now: int) -> None:
+        while self._opening and self._opening[0][0] <= now:
+            _, handle, process, descriptor = heapq.heappop(self._opening)
+            self._open[process, descriptor] = handle
+
+    def _find_handle(self, row: Row) -> int | None:
+        if row.descriptor is None:
+            return None
+        if row.call in ("open", "dup"):
+            return self._give_handle(row, row.descriptor) if row.error is None else None
+        if row.call == "close":
+            return self._open.pop((row.process, row.descriptor), None)
+        return self._look_up(row.process, row.descriptor)
+
+    def _find_source(self, row: Row) -> int | None:
+        """The handle that a copy is made of."""
+        if row.call == "dup" and row.detail is not None:
+            return self._look_up(row.process, row.detail)
+        return None
+
+    def _look_up(self, process: int | None, descriptor: int) -> int | None:
+        """That of the process, or of the one that it was forked from."""
+        seen = set[int]()
+        while process is not None and process not in seen:
+            if (handle := self._open.get((process, descriptor))) is not None:
+                return handle
+            seen.add(process)
+            process = self.parents.get(process)
+        return None
+
+    def write(self, path: Path) -> None:
+        """The plan, whole or not at all. Raises StoreError, and UsageError for one that nobody can run."""
+        if not any(thread.operations for thread in self.threads):
+            raise UsageError("there is no call in this trace that can be made again")
+        if len(self.threads) > MOST_THREADS:
+            raise UsageError(
+                f"{len(self.threads)} threads are more than {MOST_THREADS}; `steelyard trace cut`"
+            )
+        given = [self._describe_given(each) for each in self.tree.given]
+        operations, waits = self._make_rows()
+        head = {
+            "version": VERSION,
+            "paths": list(self._paths),
+            "given": given,
+            "threads": [len(thread.operations) for thread in self.threads],
+            "waits": len(waits),
+            "handles": self.handles,
+            "trace": self.name,
+            "left_out": dict(self.left_out),
+        }
+        content = json.dumps(head).encode() + b"\n" + operations.tobytes() + waits.tobytes()
+        try:
+            write_whole(path, content)
+        except OSError as error:
+            raise StoreError(f"cannot write {path}: {error.strerror}") from error
+
+    def _describe_given(self, given: Any) -> dict[str, Any]:
+        kind = "directory" if given.is_directory else "file"
+        return {"path": self._number(given.path), "kind": kind, "size": given.size, "handle": given.handle}
+
+    def _make_rows(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        rows, waits = [], list[tuple[int, int]]()
+        for thread in self.threads:
+            for operation, after in zip(thread.operations, thread.waits, strict=True):
+                waits += [(mark.thread, mark.nth) for mark in after]
+                rows.append((*operation, len(waits)))
+        return np.array(rows, _ROW), np.array(waits, _WAIT)
+
+
+def make_plan(trace: TraceFolder, target: Path, *, under: str = "") -> Planner:
+    """Write the plan of a trace. Raises StoreError, UsageError."""
+    trace.verify()
+    processes = trace.read_document().get("processes", ())
+    parents = {each["process"]: each["parent"] for each in processes}
+    tree = Tree(frozenset(_find_directories(read_rows(trace.table))))
+    planner = Planner(tree, trace.id, under, parents)
+    for row in read_rows(trace.table):
+        planner.take(row)
+    planner.write(target)
+    return planner
+
+
+def _find_directories(rows: Iterable[Row]) -> Iterable[str]:
+    for row in rows:
+        for path in (find_place(row.path), find_place(row.other)):
+            if path:
+                yield from list_above(path)
+                if is_directory_call(row):
+                    yield path
+
+
+def find_place(path: str | None) -> str | None:
+    """Where a path lies below the directory of a replay; None for what is no path of a file."""
+    if not path or not path.startswith("/") or "\0" in path:
+        return None
+    return posixpath.normpath(path).lstrip("/") or "."
+
+
+def _offset(row: Row) -> int:
+    return -1 if row.offset is None else row.offset
+
+
+def _size(row: Row) -> int:
+    """Bytes; of an open that creates, the mode, which no trace tells. A seek has a distance there."""
+    if row.call == "open":
+        return 0o600 if (row.detail or 0) & os.O_CREAT else 0
+    return 0 if row.call == "lseek" else max(0, row.size or 0)

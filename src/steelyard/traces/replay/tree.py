@@ -1,0 +1,101 @@
+"""The files that must be there before a replay begins, as far as the calls tell."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from dataclasses import dataclass, field
+
+from steelyard.traces.replay.rows import Row
+
+_ABSENT = ("ENOENT", "ENOTDIR")
+_THERE = ("EEXIST", "ENOTEMPTY", "EISDIR")
+_ON_NAMES = ("stat", "access", "readlink", "chmod", "utime", "statfs", "truncate", "unlink", "rename", "link")
+_ON_DIRECTORIES = ("opendir", "rmdir")
+
+
+@dataclass(slots=True)
+class Given:
+    """A file or a directory that is there before; `handle` is what it is opened as, if a process had it."""
+
+    path: str
+    is_directory: bool
+    size: int = 0
+    handle: int | None = None
+
+
+@dataclass
+class Tree:
+    """Learns of the files from calls in their order: the first call on a name tells whether it was there.
+
+    `directories` are the paths that some call shows to be one.
+    """
+
+    directories: frozenset[str]
+    given: list[Given] = field(default_factory=list)
+    _known: set[str] = field(default_factory=set)
+    _unsized: dict[str, Given] = field(default_factory=dict)
+
+    def learn(self, row: Row, path: str, other: str | None) -> None:
+        """What a call tells of its paths, which lie below the directory of the replay."""
+        if row.error is None:
+            self._add_above(path)
+            self._add_above(other or "")
+        if row.call == "open":
+            self._learn_open(row, path)
+        elif row.call in ("mkdir", "symlink"):
+            self._see(path, there=row.error in _THERE)
+        elif row.call in _ON_NAMES:
+            self._see(path, there=row.error not in _ABSENT)
+        elif row.call in _ON_DIRECTORIES:
+            self._see(path, there=row.error not in _ABSENT, directory=row.error != "ENOTDIR")
+        if other and row.call in ("rename", "link"):
+            self._see(other, there=row.error in _THERE)
+
+    def learn_open_before(self, row: Row, path: str, handle: int) -> None:
+        """Of a descriptor that a process had when its recording began."""
+        self._add_above(path)
+        self._known.add(path)
+        self.given.append(Given(path, path in self.directories, row.file_size or 0, handle))
+
+    def _learn_open(self, row: Row, path: str) -> None:
+        flags, size = row.detail or 0, row.file_size or 0
+        creates = bool(flags & os.O_CREAT)
+        there = row.error not in _ABSENT if row.error or not creates else size > 0
+        self._see(path, there=there, directory=bool(flags & os.O_DIRECTORY), size=size)
+
+    def _see(self, path: str, *, there: bool, directory: bool = False, size: int = 0) -> None:
+        if path in self._known:
+            self._learn_size(path, size)
+            return
+        self._known.add(path)
+        if there:
+            self._add_above(path)
+            is_directory = directory or path in self.directories
+            given = Given(path, is_directory, 0 if is_directory else size)
+            self.given.append(given)
+            if not size and not is_directory:
+                self._unsized[path] = given
+
+    def _learn_size(self, path: str, size: int) -> None:
+        """The first that opens a file which others have looked at tells how large it is."""
+        if (given := self._unsized.pop(path, None)) and size:
+            given.size = size
+
+    def _add_above(self, path: str) -> None:
+        above = posixpath.dirname(path)
+        if above and above not in self._known:
+            self._add_above(above)
+            self._known.add(above)
+            self.given.append(Given(above, is_directory=True))
+
+
+def is_directory_call(row: Row) -> bool:
+    """Whether a call shows that its path is a directory."""
+    return row.call in ("mkdir", *_ON_DIRECTORIES) and row.error is None
+
+
+def list_above(path: str) -> list[str]:
+    """The directories that a path lies in."""
+    parts = path.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts))]

@@ -1,0 +1,122 @@
+"""`use: replay`: real programs, recorded, and their calls made again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from recorded_programs import python, require_library
+
+if TYPE_CHECKING:
+    from conftest import Lab
+
+PROGRAM = """
+import os, sys, threading
+place = sys.argv[1]
+os.makedirs(f"{place}/d")
+first = os.open(f"{place}/before", os.O_RDWR)
+assert len(os.read(first, 4096)) == 4096
+def work(number):
+    path = f"{place}/d/{number}"
+    for turn in range(40):
+        file = os.open(path, os.O_RDWR | os.O_CREAT)
+        os.pwrite(file, bytes(8192), turn * 8192)
+        os.fsync(file)
+        assert len(os.pread(file, 4096, turn * 8192)) == 4096
+        os.close(file)
+    os.rename(path, path + ".done")
+threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
+for each in threads: each.start()
+for each in threads: each.join()
+assert sorted(os.listdir(f"{place}/d")) == ["0.done", "1.done", "2.done"]
+for name in os.listdir(f"{place}/d"): os.unlink(f"{place}/d/{name}")
+"""
+REPLAY = """\
+experiment: again
+workload: {{use: replay, trace: {trace}, {options}}}
+repeat: 1
+disturbed: include
+"""
+
+
+@pytest.fixture
+def recorded(lab: Lab, tmp_path: Path) -> Path:
+    """A directory in which a program worked while it was recorded, into the lab's store."""
+    require_library()
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "before").write_bytes(bytes(10_000))
+    ended = lab.steelyard("trace", "record", "--", *python(PROGRAM, place))
+    assert ended.code == 0, ended.said
+    return place
+
+
+def trials(lab: Lab) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in lab.steelyard("show", "last", "--json").said.splitlines() if line]
+
+
+@pytest.mark.parametrize(
+    ("site", "options"),
+    [
+        ("local", "speed: as-recorded"),
+        ("local", "speed: 2x, loop: open"),
+        ("local", "speed: asap, streams: 3, stagger: 20ms"),
+        ("local:2", "speed: asap"),
+    ],
+)
+def test_the_same_calls_are_made_with_the_same_results(
+    lab: Lab, recorded: Path, site: str, options: str
+) -> None:
+    text = REPLAY.format(trace="last", options=f"{options}, under: {recorded}")
+    ended = lab.steelyard("run", "-q", "--site", site, lab.file(text))
+    assert ended.code == 0, ended.said
+    (run,) = lab.runs()
+    outputs = sorted(run.glob("trials/1/*/run/stdout"))
+    assert len(outputs) == (2 if site == "local:2" else 1)
+    for output in outputs:
+        said = json.loads(output.read_text())
+        assert said["other_results"] == {}
+        assert said["violations"] == 0
+        assert said["reads"]["calls"] == 121 * said["streams"]
+        assert said["writes"]["bytes"] == 120 * 8192 * said["streams"]
+    shown = lab.steelyard("show", "last", "--metric", "other_results")
+    assert shown.code == 0, shown.said
+
+
+def test_a_replay_keeps_to_its_directory(lab: Lab, recorded: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in recorded.rglob("*")}
+    ended = lab.steelyard("run", "-q", lab.file(REPLAY.format(trace="last", options="speed: asap")))
+    assert ended.code == 0, ended.said
+    assert {path: path.stat().st_mtime_ns for path in recorded.rglob("*")} == before
+
+
+def test_a_trace_that_is_not_there_is_said(lab: Lab) -> None:
+    ended = lab.steelyard("run", "-q", lab.file(REPLAY.format(trace="nowhere", options="speed: asap")))
+    assert ended.code != 0
+    assert "trace" in ended.said
+    assert "nowhere" in ended.said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system needs root")
+def test_too_little_room_is_said_before_anything_is_written(lab: Lab, tmp_path: Path) -> None:
+    require_library()
+    (tmp_path / "large").write_bytes(bytes(4 << 20))
+    code = "import os, sys; os.read(os.open(sys.argv[1], os.O_RDONLY), 10)"
+    assert lab.steelyard("trace", "record", "--", *python(code, tmp_path / "large")).code == 0
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small], check=True)
+    try:
+        options = f"speed: asap, directory: {small}"
+        ended = lab.steelyard("run", "-q", lab.file(REPLAY.format(trace="last", options=options)))
+        assert "the files of this trace need" in ended.said
+        assert not list(small.iterdir())
+    finally:
+        subprocess.run(["umount", "-l", small], check=True)
+        shutil.rmtree(small)

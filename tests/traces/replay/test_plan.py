@@ -1,0 +1,191 @@
+"""From calls to the plan of their replay."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replayed import make_trace, row
+from steelyard.errors import StoreError, UsageError
+from steelyard.traces.folder import TraceFolder
+from steelyard.traces.replay.plan import Planner, find_place, make_plan
+from steelyard.traces.replay.rows import Row
+from steelyard.traces.replay.tree import Tree
+
+CREATE = os.O_CREAT | os.O_RDWR
+
+
+def plan(*rows: Row, **more: Any) -> Planner:
+    """All of these taken in, one after the other where they do not say when."""
+    planner = Planner(Tree(frozenset()), **more)
+    for number, each in enumerate(rows):
+        planner.take(replace(each, start=each.start or 10 * number))
+    return planner
+
+
+def given_files(planner: Planner) -> dict[str, tuple[bool, int]]:
+    return {each.path: (each.is_directory, each.size) for each in planner.tree.given}
+
+
+def opened(path: str, descriptor: int = 3, **more: Any) -> Row:
+    return row(call="open", path=path, descriptor=descriptor, result=descriptor, **{"detail": 0, **more})
+
+
+def test_a_file_that_is_opened_was_there_with_its_size() -> None:
+    planner = plan(opened("/d/a", file_size=100), opened("/d/b", detail=CREATE, file_size=0))
+    assert given_files(planner) == {"d": (True, 0), "d/a": (False, 100)}
+
+
+def test_a_file_that_is_looked_at_first_has_the_size_with_which_it_is_opened() -> None:
+    planner = plan(row(call="stat", path="/a"), opened("/a", file_size=100), opened("/a", file_size=300))
+    assert given_files(planner) == {"a": (False, 100)}
+
+
+@pytest.mark.parametrize(
+    ("first", "there"),
+    [
+        (row(call="stat", path="/a", error="ENOENT"), False),
+        (row(call="stat", path="/a"), True),
+        (row(call="unlink", path="/a"), True),
+        (row(call="mkdir", path="/a"), False),
+        (row(call="mkdir", path="/a", error="EEXIST"), True),
+        (row(call="rename", path="/a", other="/b"), True),
+        (row(call="rename", path="/b", other="/a"), False),
+        (row(call="readlink", path="/a", error="EINVAL"), True),
+        (opened("/a", detail=CREATE | os.O_EXCL, error="EEXIST"), True),
+    ],
+)
+def test_the_first_call_on_a_name_tells_whether_it_was_there(first: Row, there: bool) -> None:
+    assert ("a" in given_files(plan(first, row(call="stat", path="/a")))) == there
+
+
+def test_descriptors_are_those_of_their_process_or_of_the_one_that_forked_it() -> None:
+    planner = plan(
+        opened("/a"),
+        row(call="pread", path="/a", descriptor=3, offset=0, size=1, result=1, process=2, thread=2),
+        row(call="close", path="/a", descriptor=3, process=2, thread=2),
+        row(call="pread", path="/a", descriptor=3, offset=0, size=1, result=1),
+        row(call="close", path="/a", descriptor=3),
+        row(call="pread", path="/a", descriptor=3, offset=0, size=1, result=1),
+        parents={2: 1},
+    )
+    assert planner.left_out == {"close": 1, "pread": 1}, "a child that closes does not close its parent's"
+    assert [len(thread.operations) for thread in planner.threads] == [3, 1]
+
+
+def test_a_number_is_given_again_only_after_it_was_given_back() -> None:
+    """The one who opens begins before the other closes, and gets the number that this gives back."""
+    planner = plan(
+        opened("/a", start=0),
+        opened("/b", start=10, duration=20, thread=2),
+        row(start=15, duration=2, call="close", path="/a", descriptor=3),
+        row(start=40, call="pread", path="/b", descriptor=3, offset=0, size=1, result=1, thread=2),
+    )
+    assert not planner.left_out
+    assert [operation[7] for thread in planner.threads for operation in thread.operations] == [0, 0, 1, 1]
+
+
+def test_a_copied_descriptor_is_copied_again() -> None:
+    planner = plan(
+        opened("/a"),
+        row(call="dup", path="/a", descriptor=10, detail=3, result=10),
+        row(call="pwrite", path="/a", descriptor=10, offset=0, size=1, result=1),
+    )
+    assert [operation[7] for operation in planner.threads[0].operations] == [0, 1, 1]
+    assert not planner.left_out
+
+
+def test_what_is_no_file_of_ours_is_left_out() -> None:
+    planner = plan(
+        row(call="read", path="pipe:[1]", descriptor=0, size=1, result=1),
+        row(call="flock", path="/a", descriptor=3),
+        row(call="sync"),
+        row(call="stat", path="/elsewhere/a"),
+        row(call="stat", path="/under/a"),
+        under="/under",
+    )
+    assert planner.left_out == {"read": 1, "flock": 1, "sync": 1, "stat": 1}
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("/a/../../b", "b"),
+        ("/../../etc/passwd", "etc/passwd"),
+        ("/a//b/./c", "a/b/c"),
+        ("/", "."),
+        ("a", None),
+        ("", None),
+        (None, None),
+        ("/a\0b", None),
+    ],
+)
+def test_no_path_leads_out(path: str | None, place: str | None) -> None:
+    assert find_place(path) == place
+
+
+@given(st.text())
+def test_whatever_a_path_is_it_stays_below(path: str) -> None:
+    place = find_place(path)
+    assert place is None or (not place.startswith("/") and ".." not in place.split("/") and place)
+
+
+def test_a_plan_says_what_it_has(tmp_path: Path) -> None:
+    trace = make_trace(
+        tmp_path / "trace",
+        [
+            opened("/a", file_size=10),
+            row(start=5, call="pread", path="/a", descriptor=3, offset=0, size=4, result=4),
+        ],
+    )
+    make_plan(trace, tmp_path / "plan")
+    head, _, rows = (tmp_path / "plan").read_bytes().partition(b"\n")
+    said = json.loads(head)
+    assert said["paths"] == ["a"]
+    assert said["given"] == [{"path": 0, "kind": "file", "size": 10, "handle": None}]
+    assert said["threads"] == [2]
+    assert len(rows) == 2 * 64
+
+
+def test_a_trace_that_was_changed_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    trace = make_trace(tmp_path / "trace", [opened("/a", file_size=10)])
+    content = bytearray(trace.table.read_bytes())
+    content[len(content) // 2] ^= 1
+    trace.table.write_bytes(content)
+    with pytest.raises(StoreError, match="is not what was recorded"):
+        make_plan(trace, tmp_path / "plan")
+    assert not (tmp_path / "plan").exists()
+
+
+def test_a_table_of_another_version_is_refused(tmp_path: Path) -> None:
+    trace = make_trace(tmp_path / "trace", [opened("/a", file_size=10)])
+    other = tmp_path / "other.parquet"
+    duckdb.sql(
+        f"COPY (SELECT * FROM read_parquet('{trace.table}')) TO '{other}' (FORMAT parquet, "
+        "KV_METADATA {steelyard_trace: '9'})"
+    )
+    other.replace(trace.table)
+    document = trace.read_document()
+    del document["sha256"]
+    trace.write_document(document)
+    with pytest.raises(StoreError, match="version '9'"):
+        make_plan(trace, tmp_path / "plan")
+
+
+def test_a_trace_that_lies_about_sizes_is_refused() -> None:
+    with pytest.raises(UsageError, match="more than any system makes"):
+        plan(opened("/a"), row(call="pread", path="/a", descriptor=3, offset=0, size=1 << 60, result=1))
+
+
+def test_nothing_to_replay_is_said(tmp_path: Path) -> None:
+    trace = make_trace(tmp_path / "trace", [row(call="sync")])
+    with pytest.raises(UsageError, match="no call in this trace"):
+        make_plan(TraceFolder(trace.path), tmp_path / "plan")
