@@ -14,6 +14,8 @@ from steelyard.transports.kubernetes.pods import PodState, newest
 from steelyard.transports.kubernetes.transport import JOB_LABEL
 
 POLL = 0.5
+# So soon it is looked again at first, in seconds; later, after a share of the time waited, and up to `POLL`.
+_SOON, _SHARE = 0.05, 0.1
 JOBS = "batch/v1/jobs"
 _FINAL = ("violates PodSecurity", "admission webhook")
 
@@ -33,7 +35,8 @@ async def await_pods(
     server: ApiServer, selector: str, wanted: Sequence[Wanted], seconds: float
 ) -> dict[Wanted, PodState]:
     """The pods, all running. Raises HostError that names each that does not, with its reason."""
-    deadline = asyncio.get_running_loop().time() + seconds
+    clock = asyncio.get_running_loop().time
+    began = clock()
     while True:
         places, refusals = await _look(server, selector, wanted)
         running = {one: state for one, state in places.items() if state.is_running}
@@ -41,9 +44,10 @@ async def await_pods(
             return running
         if any(state.is_hopeless for state in places.values()) or any(map(_is_final, refusals.values())):
             raise _explain(wanted, places, refusals, "cannot run")
-        if asyncio.get_running_loop().time() >= deadline:
+        waited = clock() - began
+        if waited >= seconds:
             raise _explain(wanted, places, refusals, f"did not run within {seconds:g} s")
-        await asyncio.sleep(POLL)
+        await asyncio.sleep(min(POLL, _SOON + _SHARE * waited))
 
 
 async def _look(

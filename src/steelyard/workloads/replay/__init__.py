@@ -121,15 +121,14 @@ class Replay(Workload[ReplayOptions]):
             for kind in _KINDS
         )
         off = _fidelity("interarrival_error", "what times between calls were off")
-        pauses = (off,) if self.options.factor else ()
         return (
             Metric("duration", "s", "lower", "from the first call to the end of the last", over_copies="max"),
-            *rates,
-            *latencies,
             _fidelity("duration_ratio", "duration by that of the trace", "1", "none"),
             *distances,
-            *pauses,
             _fidelity("other_results", "calls with another result than in the trace"),
+            *rates,
+            *latencies,
+            *((off,) if self.options.factor else ()),
             _fidelity("order_violations", "calls of two threads on a file that changed places"),
             _fidelity("left_out", "calls of the trace that were not made"),
         )
@@ -182,7 +181,7 @@ class Replay(Workload[ReplayOptions]):
 
 
 def _fidelity(name: str, about: str, unit: str = "%", better: Literal["lower", "none"] = "lower") -> Metric:
-    return Metric(name, unit, better, about, over_copies="max", secondary=True)
+    return Metric(name, unit, better, about, over_copies="max")
 
 
 def _read_times(
