@@ -72,7 +72,7 @@ def _read(path: Path) -> bytes:
 
 @pytest.fixture(autouse=True)
 def own_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working directory, a TMPDIR, a store and a place for the locks of the machine's turn of its own.
+    """A working directory, a TMPDIR, a store, a state and a place for locks of the machine, of its own.
 
     Beside `tmp_path`, which tests expect to be empty.
     """
@@ -82,6 +82,7 @@ def own_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setattr(tempfile, "tempdir", str(place / "tmp"))
     monkeypatch.setenv("STEELYARD_RUNTIME_DIR", str(place / "tmp"))
     monkeypatch.setenv("STEELYARD_STORE", str(place / "store"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(place / "state"))  # what runs of ours left is no test's
     monkeypatch.delenv("STEELYARD_SCRATCH", raising=False)
     monkeypatch.chdir(place)
     yield place

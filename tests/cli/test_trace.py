@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from patience import until
-from recorded_programs import compile_program, python, require_library
+from recorded_programs import compile_program, python, require_library, require_passthrough
 from steelyard.cli.app import run as cli
 
 WRITE = (
@@ -98,3 +98,59 @@ def test_a_damaged_trace_hides_no_other(own_place: Path, capfd: pytest.CaptureFi
     (second / "trace.parquet").write_bytes(b"PAR1")
     assert cli(("trace", "show", second.name)) == 3
     assert f"cannot read {second / 'trace.parquet'}" in capfd.readouterr().err
+
+
+def test_a_static_program_is_recorded_through_fuse(
+    own_place: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    require_passthrough()
+    body = 'FILE *file = fopen("data", "w"); return !file || fputs("x", file) < 0;'
+    source = f"#include <stdio.h>\nint main(void) {{ {body} }}\n"
+    program = compile_program(own_place, source, "-static")
+    assert cli(("trace", "record", "--by", "fuse", "--", str(program))) == 0
+    capfd.readouterr()
+    assert cli(("trace", "show", "--under", str(own_place))) == 0
+    said = capfd.readouterr().out
+    assert "1.00 B in 1 write" in said
+    assert "the recorder adds about" in said
+    assert "not seen: memory that is mapped and shared" in said
+    assert (own_place / "data").read_text() == "x"
+    assert cli(("trace", "record", "--by", "fuse", "--over", "nowhere", "--", "true")) == 2
+    said = capfd.readouterr().err
+    assert "nowhere: No such file or directory" in said
+    assert "no process of true was recorded" in said
+
+
+def test_other_traces_are_made_of_one(own_place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    require_library()
+    assert cli(("trace", "record", "--", *python(WRITE, "data"))) == 7
+    for words in (
+        ("cut", "--under", str(own_place)),
+        ("scale", "--sizes", "2", "--streams", "3"),
+        ("merge", "--together", "last", "last"),
+        ("cut", "--from", "0s", "--to", "1h"),
+    ):
+        capfd.readouterr()
+        assert cli(("trace", *words)) == 0, words
+        assert "calls" in capfd.readouterr().err
+    assert cli(("trace", "show")) == 0
+    assert "2.34 MiB in 300 writes" in capfd.readouterr().out
+    log = own_place / "data.iolog"
+    assert cli(("trace", "convert", "last", "--to", str(log))) == 0
+    assert log.read_text().startswith("fio version 3 iolog\n")
+    assert cli(("trace", "convert", str(log))) == 0
+    capfd.readouterr()
+    assert cli(("trace", "convert", "last", "--to", str(log))) == 2
+    assert "is there already" in capfd.readouterr().err
+    assert cli(("trace", "cut", "--from", "soon")) == 2
+    assert "'soon' is no time, such as 10s" in capfd.readouterr().err
+    before = sorted((own_place / "store/traces").iterdir())
+    assert cli(("trace", "convert", str(own_place / "data"))) == 2
+    assert ":1: this is no log of fio" in capfd.readouterr().err
+    assert sorted((own_place / "store/traces").iterdir()) == before
+
+
+def test_no_log_of_darshan_is_told(own_place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli(("trace", "import", "nowhere.darshan")) == 2
+    assert "there is no file nowhere.darshan" in capfd.readouterr().err
+    assert not list((own_place / "store/traces").iterdir())

@@ -107,7 +107,16 @@ def list_traces(store: Store) -> list[TraceFolder]:
         return []
     except OSError as error:
         raise StoreError(f"cannot read {store.traces}: {error.strerror}") from error
-    return [TraceFolder(store.traces / name) for name in sorted(names)]
+    return sorted((TraceFolder(store.traces / name) for name in names), key=_find_age)
+
+
+def _find_age(trace: TraceFolder) -> tuple[str, int, str]:
+    """By its id, which has the second; within one, by when it was written last."""
+    try:
+        written = trace.path.stat().st_mtime_ns
+    except OSError:
+        written = 0
+    return trace.id[: len("20261126-184512")], written, trace.id
 
 
 def find_trace(store: Store, name: str) -> TraceFolder:

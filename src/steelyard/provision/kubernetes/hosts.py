@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -27,7 +28,7 @@ from steelyard.provision.kubernetes.release import release
 from steelyard.provision.kubernetes.rental import PodRental, PodRentalFile
 from steelyard.provision.kubernetes.waiting import JOBS, Wanted, await_pods
 from steelyard.transports.kubernetes.api import ApiServer
-from steelyard.transports.kubernetes.kubeconfig import read_access
+from steelyard.transports.kubernetes.kubeconfig import find_places, read_access
 from steelyard.transports.kubernetes.transport import PodPlace, PodTransport
 
 
@@ -39,7 +40,7 @@ async def lease_pods(
     access = read_access(use.kubeconfig, use.context)
     namespace = use.namespace or access.namespace
     folder = str(log.absolute().parent)
-    place = str(Path(use.kubeconfig).expanduser().absolute()) if use.kubeconfig else None
+    place = os.pathsep.join(str(path.absolute()) for path in find_places(use.kubeconfig))
     rental = PodRental(
         secrets.token_hex(4),
         token.run,

@@ -19,7 +19,8 @@ from steelyard.provision.lease_files import LeaseFile
 class PodRental:
     """What one controller asked a cluster for: all that bears the label of `id` in the namespace.
 
-    `token` is its controller's, `folder` its run's. Without `kubeconfig` it is kubectl's own choice.
+    `token` is its controller's, `folder` its run's. `kubeconfig` are its files, as
+    KUBECONFIG lists them; without them it is kubectl's own choice.
     `cordons` says that its run may cordon nodes.
     """
 
