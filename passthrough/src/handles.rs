@@ -52,3 +52,8 @@ impl Handles {
         self.listings.get(&number).map(Vec::as_slice).ok_or(Errno::EBADF)
     }
 }
+
+/// Under which it was opened; nothing for one that is not open.
+pub fn path_of(open: Result<&Handle>) -> &[u8] {
+    open.map_or(&[], |open| &open.path)
+}

@@ -5,19 +5,19 @@ use crate::callers::Callers;
 use crate::calls;
 use crate::handles::Handles;
 use crate::nodes::{link, Nodes};
-use crate::opening::below;
+use crate::opening::{below, open_below};
 use crate::owner::Owner;
 use crate::segment::{Other, Told};
 use crate::times::time;
 use fuser::consts::FOPEN_DIRECT_IO;
-use fuser::{Request, TimeOrNow};
+use fuser::{FileAttr, Request, TimeOrNow};
 use nix::errno::Errno;
-use nix::fcntl::{openat, OFlag};
+use nix::fcntl::OFlag;
 use nix::sys::stat::{fstat, utimensat, Mode, UtimensatFlags};
 use nix::unistd::{ftruncate, truncate};
 use nix::Result;
 use std::ffi::OsStr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -115,12 +115,24 @@ impl Mirror {
     ) -> Result<OwnedFd> {
         let _owner = Owner::of(request);
         let how = below(flags) | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW;
-        match openat(Some(self.nodes.pin(parent)?), name, how, Mode::from_bits_truncate(mode)) {
+        match open_below(Some(self.nodes.pin(parent)?), name, how, Mode::from_bits_truncate(mode)) {
             // Made in between: the kernel looks for it again, and asks to open it.
             Err(Errno::EEXIST) if flags & libc::O_EXCL == 0 => Err(Errno::ESTALE),
-            // SAFETY: it was opened just now, and nobody else has it.
-            opened => opened.map(|descriptor| unsafe { OwnedFd::from_raw_fd(descriptor) }),
+            opened => opened,
         }
+    }
+
+    /// Make what has a name, tell it, and look it up.
+    pub fn make_entry(
+        &mut self,
+        request: &Request<'_>,
+        parent: u64,
+        name: &OsStr,
+        told: Told<'_>,
+        make: impl FnOnce(RawFd) -> Result<()>,
+    ) -> Result<FileAttr> {
+        self.change(request, parent, told, make)?;
+        self.nodes.look_up(parent, name)
     }
 
     pub fn set_times(

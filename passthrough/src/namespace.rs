@@ -4,14 +4,14 @@
 //! there before the namespace is, because only who is in the namespace may open /dev/fuse for it without root.
 
 use crate::arguments::Arguments;
+use crate::opening::open_at;
 use crate::server::{serve, Shown};
-use nix::fcntl::{open, Flock, FlockArg, OFlag};
+use nix::fcntl::{Flock, FlockArg, OFlag};
 use nix::mount::{mount, MsFlags};
 use nix::sched::{unshare, CloneFlags};
 use nix::sys::socket::{
     sendmsg, socketpair, AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, UnixAddr,
 };
-use nix::sys::stat::Mode;
 use nix::sys::wait::waitpid;
 use nix::unistd::{execvp, fork, getegid, geteuid, ForkResult};
 use std::convert::Infallible;
@@ -29,7 +29,7 @@ const DIRECTORY: OFlag = OFlag::O_DIRECTORY.union(OFlag::O_CLOEXEC);
 /// Returns only if that fails.
 pub fn become_program(arguments: &Arguments) -> Result<Infallible, String> {
     let over = find_places(&arguments.over)?;
-    let roots = over.iter().map(|path| open_at(path, OFlag::O_PATH | DIRECTORY)).collect::<Result<_, _>>()?;
+    let roots = over.iter().map(|path| open(path, OFlag::O_PATH | DIRECTORY)).collect::<Result<_, _>>()?;
     let place = arguments.into.as_deref().map(open_place).transpose()?;
     let here = env::current_dir().map_err(|error| format!("the working directory: {error}"))?;
     let socket = start_server(Shown { roots, place, cached: arguments.cached })?;
@@ -70,15 +70,13 @@ fn start_server(shown: Shown) -> Result<OwnedFd, String> {
     Ok(ours)
 }
 
-fn open_at(path: &Path, flags: OFlag) -> Result<OwnedFd, String> {
-    let opened = open(path, flags, Mode::empty()).map_err(|error| format!("{}: {error}", path.display()))?;
-    // SAFETY: it was opened just now, and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(opened) })
+fn open(path: &Path, flags: OFlag) -> Result<OwnedFd, String> {
+    open_at(path, flags).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// The directory of segments, locked, as by others, for as long as the server lives: a reader can wait for it.
 fn open_place(path: &Path) -> Result<OwnedFd, String> {
-    let opened = open_at(path, OFlag::O_RDONLY | DIRECTORY)?;
+    let opened = open(path, OFlag::O_RDONLY | DIRECTORY)?;
     let number = opened.as_raw_fd();
     match Flock::lock(opened, FlockArg::LockSharedNonblock) {
         Err((_, error)) => Err(format!("{}: somebody reads what was told there: {error}", path.display())),
@@ -92,7 +90,7 @@ fn open_place(path: &Path) -> Result<OwnedFd, String> {
 
 /// Mount it; the other end of the file system.
 fn mount_over(over: &Path) -> Result<OwnedFd, String> {
-    let device = open_at(Path::new("/dev/fuse"), OFlag::O_RDWR | OFlag::O_CLOEXEC)?;
+    let device = open(Path::new("/dev/fuse"), OFlag::O_RDWR | OFlag::O_CLOEXEC)?;
     let options = format!(
         "fd={},rootmode={:o},user_id={},group_id={},default_permissions,allow_other",
         device.as_raw_fd(),

@@ -1,19 +1,20 @@
 //! The files that the kernel knows by a number. A descriptor pins each, so that no other can get its number.
 
+use crate::opening::open_below;
 use fuser::{FileAttr, FileType, FUSE_ROOT_ID};
 use nix::errno::Errno;
-use nix::fcntl::{openat, OFlag};
+use nix::fcntl::OFlag;
 use nix::sys::stat::{fstat, FileStat, Mode};
 use nix::Result;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub const PIN: OFlag = OFlag::O_PATH.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+const PIN: OFlag = OFlag::O_PATH.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 const FOREIGN: u64 = 1 << 63;
 
 struct Node {
@@ -59,9 +60,7 @@ impl Nodes {
     }
 
     pub fn look_up(&mut self, parent: u64, name: &OsStr) -> Result<FileAttr> {
-        let descriptor = openat(Some(self.pin(parent)?), name, PIN, Mode::empty())?;
-        // SAFETY: it was opened just now, and nobody else has it.
-        self.take_in(unsafe { OwnedFd::from_raw_fd(descriptor) })
+        self.take_in(open_below(Some(self.pin(parent)?), name, PIN, Mode::empty())?)
     }
 
     /// Count one more lookup of what a descriptor pins.
@@ -107,7 +106,7 @@ pub fn link(pin: RawFd) -> PathBuf {
     format!("/proc/self/fd/{pin}").into()
 }
 
-pub fn describe(number: u64, status: &FileStat) -> FileAttr {
+fn describe(number: u64, status: &FileStat) -> FileAttr {
     FileAttr {
         ino: number,
         size: status.st_size as u64,

@@ -1,9 +1,9 @@
 //! How files are opened below.
 
-use nix::fcntl::{open, OFlag};
+use nix::fcntl::{openat, OFlag};
 use nix::sys::stat::Mode;
-use nix::Result;
-use std::os::fd::{FromRawFd, OwnedFd};
+use nix::{NixPath, Result};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
 /// The flags of a program, below. Direct I/O would want its memory aligned as the program's was.
@@ -13,7 +13,17 @@ pub fn below(flags: i32) -> OFlag {
 }
 
 pub fn open_at(path: &Path, flags: OFlag) -> Result<OwnedFd> {
-    let descriptor = open(path, flags | OFlag::O_CLOEXEC, Mode::empty())?;
+    open_below(None, path, flags, Mode::empty())
+}
+
+/// In an open directory, or by a whole path. No program that is started has it.
+pub fn open_below<P: ?Sized + NixPath>(
+    directory: Option<RawFd>,
+    name: &P,
+    flags: OFlag,
+    mode: Mode,
+) -> Result<OwnedFd> {
+    let descriptor = openat(directory, name, flags | OFlag::O_CLOEXEC, mode)?;
     // SAFETY: it was opened just now, and nobody else has it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

@@ -5,6 +5,7 @@
 
 use crate::answers::{answer, answer_attributes, answer_entry, answer_extended, AT_ONCE};
 use crate::asked::Asked;
+use crate::handles::path_of;
 use crate::mirror::Mirror;
 use crate::nodes::link;
 use crate::opening::{below, open_at};
@@ -130,9 +131,10 @@ impl Filesystem for Mirror {
         let path = self.nodes.path_below(parent, name);
         let told = Told { call: calls::OPEN, path: &path, ..Told::default() };
         let (kind, mode) = (SFlag::from_bits_truncate(mode), Mode::from_bits_truncate(mode));
-        let made =
-            self.change(request, parent, told, |pin| mknodat(Some(pin), name, kind, mode, device.into()));
-        answer_entry(reply, made.and_then(|()| self.nodes.look_up(parent, name)));
+        let made = self.make_entry(request, parent, name, told, |pin| {
+            mknodat(Some(pin), name, kind, mode, device.into())
+        });
+        answer_entry(reply, made);
     }
 
     fn mkdir(
@@ -147,8 +149,8 @@ impl Filesystem for Mirror {
         let path = self.nodes.path_below(parent, name);
         let told = Told { call: calls::MKDIR, path: &path, other: Other::Number(mode), ..Told::default() };
         let mode = Mode::from_bits_truncate(mode);
-        let made = self.change(request, parent, told, |pin| mkdirat(Some(pin), name, mode));
-        answer_entry(reply, made.and_then(|()| self.nodes.look_up(parent, name)));
+        let made = self.make_entry(request, parent, name, told, |pin| mkdirat(Some(pin), name, mode));
+        answer_entry(reply, made);
     }
 
     fn unlink(&mut self, request: &Request<'_>, parent: u64, name: &OsStr, reply: ReplyEmpty) {
@@ -180,8 +182,8 @@ impl Filesystem for Mirror {
         let path = self.nodes.path_below(parent, name);
         let other = Other::Path(target.as_os_str().as_bytes());
         let told = Told { call: calls::SYMLINK, path: &path, other, ..Told::default() };
-        let made = self.change(request, parent, told, |pin| symlinkat(target, Some(pin), name));
-        answer_entry(reply, made.and_then(|()| self.nodes.look_up(parent, name)));
+        let made = self.make_entry(request, parent, name, told, |pin| symlinkat(target, Some(pin), name));
+        answer_entry(reply, made);
     }
 
     fn rename(
@@ -208,10 +210,10 @@ impl Filesystem for Mirror {
         let (path, other) = (self.nodes.path(number), self.nodes.path_below(parent, name));
         let told = Told { call: calls::LINK, path: &path, other: Other::Path(&other), ..Told::default() };
         let file = self.nodes.pin(number).map(link);
-        let made = self.change(request, parent, told, |pin| {
+        let made = self.make_entry(request, parent, name, told, |pin| {
             linkat(None, file?.as_os_str(), Some(pin), name, AtFlags::AT_SYMLINK_FOLLOW)
         });
-        answer_entry(reply, made.and_then(|()| self.nodes.look_up(parent, name)));
+        answer_entry(reply, made);
     }
 
     fn open(&mut self, request: &Request<'_>, number: u64, flags: i32, reply: ReplyOpen) {
@@ -265,7 +267,7 @@ impl Filesystem for Mirror {
         let room = self.buffer.get_mut(..size as usize).unwrap_or_default();
         let file = self.handles.find(handle);
         let outcome = file.and_then(|open| pread(&open.file, room, offset));
-        let path = file.map_or(&[][..], |open| &open.path);
+        let path = path_of(file);
         let told = Told {
             call: calls::READ,
             path,
@@ -296,7 +298,7 @@ impl Filesystem for Mirror {
         let asked = Asked::by(request);
         let file = self.handles.find(handle);
         let outcome = file.and_then(|open| pwrite(&open.file, data, offset));
-        let (path, size) = (file.map_or(&[][..], |open| &open.path), data.len() as u64);
+        let (path, size) = (path_of(file), data.len() as u64);
         let told =
             Told { call: calls::WRITE, path, offset, size, descriptor: handle as i32, ..Told::default() };
         asked.tell(&self.callers, &outcome, |written| *written as i64, told);
@@ -308,7 +310,7 @@ impl Filesystem for Mirror {
 
     /// A program closes a descriptor.
     fn flush(&mut self, request: &Request<'_>, _: u64, handle: u64, _: u64, reply: ReplyEmpty) {
-        let path = self.handles.find(handle).map_or(&[][..], |open| &open.path);
+        let path = path_of(self.handles.find(handle));
         let told = Told { call: calls::CLOSE, path, descriptor: handle as i32, ..Told::default() };
         Asked::by(request).tell(&self.callers, &Ok(()), |()| 0, told);
         reply.ok();
@@ -449,7 +451,7 @@ impl Filesystem for Mirror {
         let file = self.handles.find(handle);
         let flags = FallocateFlags::from_bits_truncate(mode);
         let outcome = file.and_then(|open| fallocate(open.file.as_raw_fd(), flags, offset, length));
-        let (path, size) = (file.map_or(&[][..], |open| &open.path), length as u64);
+        let (path, size) = (path_of(file), length as u64);
         let other = Other::Number(mode as u32);
         let descriptor = handle as i32;
         let told = Told { call: calls::FALLOCATE, path, offset, size, descriptor, other, ..Told::default() };
@@ -470,7 +472,7 @@ impl Filesystem for Mirror {
         let asked = Asked::by(request);
         let file = self.handles.find(handle);
         let outcome = file.and_then(|open| extended::seek(&open.file, offset, whence));
-        let path = file.map_or(&[][..], |open| &open.path);
+        let path = path_of(file);
         let other = Other::Number(whence as u32);
         let told =
             Told { call: calls::SEEK, path, offset, descriptor: handle as i32, other, ..Told::default() };

@@ -3,14 +3,15 @@
 //! Each record is one write, so that nothing is lost when this program is killed.
 
 use crate::calls::NAME;
+use crate::opening::open_below;
 use crc32c::crc32c;
-use nix::fcntl::{openat, OFlag};
+use nix::fcntl::OFlag;
 use nix::sys::stat::Mode;
 use nix::time::{clock_gettime, ClockId};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Result;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 
 const MAGIC: &[u8; 16] = b"steelyard trace1";
@@ -74,11 +75,9 @@ impl Segment {
     pub fn begin(place: BorrowedFd<'_>, process: &Process<'_>) -> Result<Segment> {
         let wall = read_clock(ClockId::CLOCK_REALTIME);
         let name = format!("{}-{wall}.segment", process.number);
-        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW;
         let mode = Mode::S_IRUSR | Mode::S_IWUSR;
-        let descriptor = openat(Some(place.as_raw_fd()), name.as_str(), flags, mode)?;
-        // SAFETY: it was opened just now, and nobody else has it.
-        let file = unsafe { File::from_raw_fd(descriptor) };
+        let file = File::from(open_below(Some(place.as_raw_fd()), name.as_str(), flags, mode)?);
         file.write_all_at(&make_header(process, wall), 0)?;
         Ok(Segment { file, end: PAGE as u64, lost: 0, named: 0, names: HashMap::new() })
     }
