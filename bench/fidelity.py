@@ -13,16 +13,16 @@ from bench.process import NotMeasured, run
 from bench.row import Row
 from bench.setting import Setting
 from steelyard.errors import SteelyardError
-from steelyard.hosts.capturing import preload_variables
+from steelyard.plugin import QUANTILES
+from steelyard.plugin.workload import Histogram
 from steelyard.traces.folder import TraceFolder
 from steelyard.traces.profile import CallGroup, profile_table
-from steelyard.traces.recorder import find_recorder
-from steelyard.traces.recording import complete_trace
+from steelyard.traces.recorder import choose_recorder
+from steelyard.traces.recording import complete_trace, run_recorded
 from steelyard.traces.replay.plan import make_plan
-from steelyard.workloads.kit.hdr_log import decode_histogram
 from steelyard.workloads.kit.load.options import LOAD
+from steelyard.workloads.replay.output import read_summary
 
-SHARES = {"p50": 0.5, "p99": 0.99}
 SQLITE = """
 import random, sqlite3, sys
 base, drawn = sqlite3.connect(sys.argv[1] + "/orders.db"), random.Random(1)
@@ -79,12 +79,10 @@ def _record(program: tuple[str, ...], place: Path, turns: Turns) -> TraceFolder:
     data, folder = place / "data", TraceFolder(place / "trace")
     data.mkdir()
     folder.segments.mkdir(parents=True)
-    folder.write_document({"way": "io"})
     try:
-        variables = preload_variables(find_recorder(), folder.segments)
+        run_recorded(choose_recorder("io"), folder, (*program, str(data)))
     except SteelyardError as error:
         raise NotMeasured(str(error)) from error
-    run((*program, str(data)), env=variables)
     complete_trace(folder)
     profile = profile_table(folder.table, under=str(data))
     turns.application["total time"].append(profile.seconds)
@@ -101,19 +99,9 @@ def _replay(trace: TraceFolder, turns: Turns) -> None:
     job = {"plan": str(place / "plan"), "streams": 1, "speed": 1.0, "open": False, "stagger": 0.0, "seed": 1}
     for stage in ("prepare", "run"):
         said = run(LOAD.argv("replay", json.dumps({**job, "stage": stage})), cwd=place).output
-    summary = json.loads(said)
-    turns.replay["total time"].append(summary["seconds"])
-    for kind in ("read", "write"):
-        counts = decode_histogram(bytes.fromhex(summary[f"{kind}s"]["latency"]))
-        for label, share in SHARES.items():
-            turns.replay[f"{label} of {kind}s"].append(_find_quantile(counts, share))
-
-
-def _find_quantile(counts: Mapping[int, int], share: float) -> float:
-    """Seconds within which so many calls were done."""
-    left = share * sum(counts.values())
-    for value in sorted(counts):
-        left -= counts[value]
-        if left <= 0:
-            return value / 1e9
-    return max(counts) / 1e9
+    summary = read_summary(said)
+    turns.replay["total time"].append(summary.seconds)
+    for kind, transfers in summary.transfers.items():
+        histogram = Histogram.of(transfers.latency)
+        for label in ("p50", "p99"):
+            turns.replay[f"{label} of {kind}s"].append(histogram.quantile(QUANTILES[label]))

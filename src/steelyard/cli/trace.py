@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ import click
 from steelyard.cli.options import AfterDashes, KnownName, json_option, print_json, store_option
 from steelyard.cli.terminal import echo
 from steelyard.cli.trace_changes import add_changes
-from steelyard.errors import SteelyardError, StoreError, UsageError
+from steelyard.errors import StoreError, UsageError
 from steelyard.units import format_count
 
 if TYPE_CHECKING:
@@ -85,13 +84,13 @@ def record(ctx: click.Context, anonymous: bool, way: str, over: tuple[str, ...],
     """
     from steelyard.spec.stores import choose_store
     from steelyard.traces.folder import create_trace
-    from steelyard.traces.recorder import find_way
+    from steelyard.traces.recorder import choose_recorder
     from steelyard.traces.recording import run_recorded
 
     words = ctx.meta.get("words", ())
     if not words:
         raise UsageError("nothing to record", hint="`steelyard trace record -- COMMAND`")
-    chosen = find_way(way, over or (".",))
+    chosen = choose_recorder(way, over or (".",))
     folder = create_trace(choose_store(store), _make_title(words[0]))
     code = run_recorded(chosen, folder, words)
     document = _complete(folder, anonymous=anonymous)
@@ -115,15 +114,10 @@ def import_(log: Path, store: str | None) -> int:
     """
     from steelyard.spec.stores import choose_store
     from steelyard.traces.darshan import import_log
-    from steelyard.traces.folder import create_trace
+    from steelyard.traces.folder import making_trace
 
-    folder = create_trace(choose_store(store), _make_title(log.stem))
-    folder.segments.rmdir()
-    try:
+    with making_trace(choose_store(store), _make_title(log.stem)) as folder:
         document = import_log(log, folder)
-    except SteelyardError:
-        shutil.rmtree(folder.path)
-        raise
     echo(f"{folder.path}: {format_count(document['calls'], 'record')}", err=True)
     return 0
 
@@ -180,10 +174,10 @@ def list_(store: str | None, as_json: bool) -> int:
 
 def _complete(folder: TraceFolder, *, anonymous: bool = False) -> dict[str, Any]:
     """Make the table, and say what the recorder costs here."""
-    from steelyard.traces.recorder import find_way
+    from steelyard.traces.recorder import choose_recorder
     from steelyard.traces.recording import complete_trace, measure_cost
 
-    cost = measure_cost(find_way(folder.read_document()["way"]), folder)
+    cost = measure_cost(choose_recorder(folder.read_document()["way"]), folder)
     return complete_trace(folder, anonymous=anonymous, cost=cost)
 
 

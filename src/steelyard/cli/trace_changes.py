@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ import click
 
 from steelyard.cli.options import KnownName, store_option
 from steelyard.cli.terminal import echo
-from steelyard.errors import SteelyardError, UnitError, UsageError
+from steelyard.errors import UnitError, UsageError
 from steelyard.units import Duration, format_count
 
 if TYPE_CHECKING:
@@ -133,16 +132,11 @@ def _make(
 ) -> int:
     """A new trace in the store, or none if that fails."""
     from steelyard.spec.stores import choose_store
-    from steelyard.traces.folder import create_trace, find_trace
+    from steelyard.traces.folder import find_trace, making_trace
 
     chosen = choose_store(store)
     sources = [find_trace(chosen, name) for name in names]
-    folder = create_trace(chosen, title)
-    try:
-        folder.segments.rmdir()
+    with making_trace(chosen, title) as folder:
         count = make(sources, folder)
-    except SteelyardError:
-        shutil.rmtree(folder.path)
-        raise
     echo(f"{folder.path}: {format_count(count, 'call')}", err=True)
     return 0

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from steelyard.errors import StoreError, UsageError
-from steelyard.files import replace_whole
-from steelyard.store.database import OFFLINE, escape_path, first_line, quote
+from steelyard.errors import UsageError
+from steelyard.store.database import escape_path, quote
 from steelyard.traces.folder import TraceFolder
 from steelyard.traces.recording import summarise
-from steelyard.traces.table import MEMORY, VERSION
-
-if TYPE_CHECKING:
-    import duckdb
+from steelyard.traces.writing import making_table
 
 _VIEW = "CREATE VIEW {name} AS SELECT * FROM read_parquet({table})"
 _CUT = """
@@ -36,10 +31,6 @@ CREATE TABLE made AS
 """
 _KEPT = ("way", "began", "host", "anonymous")
 _MOVES = "kind IN ('read', 'write', 'copy', 'size')"
-_COPY = """
-COPY (SELECT * FROM made ORDER BY start) TO {path}
-  (FORMAT parquet, COMPRESSION zstd, KV_METADATA {{steelyard_trace: '{version}'}})
-"""
 
 
 def cut_trace(
@@ -105,19 +96,15 @@ def _move(column: str, number: int) -> str:
 
 
 def _make(folder: TraceFolder, traces: Sequence[TraceFolder], asked: str, told: dict[str, Any]) -> int:
-    import duckdb
-
     for trace in traces:
         trace.verify()
-    try:
-        with _open_all(traces) as database, replace_whole(folder.table, sync=True) as part:
-            database.execute(asked)
-            (count,) = database.execute("SELECT count(*) FROM made WHERE kind <> 'note'").fetchall()[0]
-            if not count:
-                raise UsageError("nothing of the trace is left")
-            database.execute(_COPY.format(path=quote(str(part)), version=VERSION))
-    except (OSError, duckdb.Error) as error:
-        raise StoreError(f"cannot make {folder.table}: {first_line(error)}") from error
+    with making_table(folder.table) as database:
+        for number, trace in enumerate(traces):
+            database.execute(_VIEW.format(name=_name(number), table=quote(escape_path(trace.table))))
+        database.execute(asked)
+        (count,) = database.execute("SELECT count(*) FROM made WHERE kind <> 'note'").fetchall()[0]
+        if not count:
+            raise UsageError("nothing of the trace is left")
     document = traces[0].read_document()
     kept: dict[str, Any] = {key: document[key] for key in _KEPT if key in document}
     processes = [each for trace in traces for each in trace.read_document().get("processes", ())]
@@ -125,14 +112,3 @@ def _make(folder: TraceFolder, traces: Sequence[TraceFolder], asked: str, told: 
         {**kept, **told, "calls": int(count), "processes": processes, **summarise(folder.table)}
     )
     return int(count)
-
-
-@contextmanager
-def _open_all(traces: Sequence[TraceFolder]) -> Iterator[duckdb.DuckDBPyConnection]:
-    import duckdb
-
-    with duckdb.connect(config=OFFLINE | {"memory_limit": MEMORY}) as database:
-        for number, trace in enumerate(traces):
-            table = quote(escape_path(trace.table))
-            database.execute(_VIEW.format(name=_name(number), table=table))
-        yield database

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import StoreError, UnknownName
+from steelyard.errors import SteelyardError, StoreError, UnknownName
 from steelyard.files import write_whole
 from steelyard.store.layout import RunFolder, Store, make_dated_folder, match_ids
 from steelyard.untrusted import open_regular, read_content
@@ -97,6 +99,18 @@ def create_trace(store: Store, title: str) -> TraceFolder:
     except OSError as error:
         raise StoreError(f"cannot create a trace in the store {store.root}: {error.strerror}") from error
     return folder
+
+
+@contextmanager
+def making_trace(store: Store, title: str) -> Iterator[TraceFolder]:
+    """A new folder for a trace that is not recorded here; removed if it cannot be made. Raises StoreError."""
+    folder = create_trace(store, title)
+    folder.segments.rmdir()
+    try:
+        yield folder
+    except SteelyardError:
+        shutil.rmtree(folder.path)
+        raise
 
 
 def list_traces(store: Store) -> list[TraceFolder]:

@@ -13,13 +13,13 @@ from steelyard.hosts.capturing import WAYS, preload_variables, write_passthrough
 
 @dataclass(frozen=True, slots=True)
 class Recorder:
-    """How a program is recorded here: `name` of `hosts.capturing.WAYS`, and the file that does it.
+    """How programs are recorded: `name` of `hosts.capturing.WAYS`, and the `program` or library that does it.
 
     `over`: the directories that a program sees through FUSE, where it is that.
     """
 
     name: str
-    recorder: Path
+    program: Path
     over: tuple[str, ...] = ()
 
     def surround(self, argv: Sequence[str], segments: Path) -> tuple[list[str], dict[str, str]]:
@@ -27,8 +27,8 @@ class Recorder:
         place, variables = segments.absolute(), dict(os.environ)
         if self.name == "io":
             others = variables.get("LD_PRELOAD", "")
-            return list(argv), variables | preload_variables(self.recorder, place, others)
-        before = write_passthrough([str(self.recorder)], self.name, str(place), self.over)
+            return list(argv), variables | preload_variables(self.program, place, others)
+        before = write_passthrough([str(self.program)], self.name, str(place), self.over)
         return [*before, *argv], variables
 
 
@@ -42,6 +42,6 @@ def find_recorder(way: str = "io") -> Path:
     return path
 
 
-def find_way(name: str, over: tuple[str, ...] = ()) -> Recorder:
+def choose_recorder(name: str, over: tuple[str, ...] = ()) -> Recorder:
     """Raises SteelyardError where what it takes was not built."""
     return Recorder(name, find_recorder(name), over)

@@ -39,14 +39,14 @@ print(min(measure() for _ in range({_BATCHES})) / {_CALLS})
 """
 
 
-def run_recorded(way: Recorder, folder: TraceFolder, argv: Sequence[str]) -> int:
+def run_recorded(recorder: Recorder, folder: TraceFolder, argv: Sequence[str]) -> int:
     """Run a program recorded, with our own streams, and return its exit code as a shell has it.
 
     Whatever happens to us, it goes on, and its segments stay. Raises UsageError when it cannot be started.
     """
-    words, variables = way.surround(argv, folder.segments)
+    words, variables = recorder.surround(argv, folder.segments)
     began = time.time()
-    document = {"command": list(argv), "began": began, "way": way.name, "directory": str(Path.cwd())}
+    document = {"command": list(argv), "began": began, "way": recorder.name, "directory": str(Path.cwd())}
     folder.write_document(document)
     try:
         process = subprocess.Popen(words, env=variables)
@@ -69,7 +69,7 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
         signal.signal(signal.SIGINT, before)
 
 
-def wait_for_passthrough(folder: TraceFolder) -> bool:
+def _wait_for_passthrough(folder: TraceFolder) -> bool:
     """Whether no passthrough writes there any more: it ends soon after the last program that it serves."""
     place = os.open(folder.segments, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -144,7 +144,7 @@ def summarise(table: Path) -> dict[str, Any]:
 def _require_end(folder: TraceFolder) -> None:
     pids = find_recorded(folder)
     who = f"process {pids[0]} is" if len(pids) == 1 else f"processes {', '.join(map(str, pids[:5]))} are"
-    if not pids and not wait_for_passthrough(folder):
+    if not pids and not _wait_for_passthrough(folder):
         who = "a program that goes on in the background is"
     elif not pids:
         return
@@ -171,7 +171,7 @@ def _read_way(folder: TraceFolder) -> str:
     return said if said in WAYS else "io"
 
 
-def measure_cost(way: Recorder, folder: TraceFolder) -> float:
+def measure_cost(recorder: Recorder, folder: TraceFolder) -> float:
     """Seconds that recording adds to a call here, by a read of one byte from the cache. Raises StoreError."""
     place = folder.path / "cost"
     data, segments = place / "data" / "data", place / "segments"
@@ -181,7 +181,7 @@ def measure_cost(way: Recorder, folder: TraceFolder) -> float:
         data.write_bytes(bytes(4096))
         argv = (sys.executable, "-I", "-c", _LOOP, str(data.absolute()))
         bare = _time_call(argv, dict(os.environ))
-        recorded = _time_call(*replace(way, over=(str(data.parent),)).surround(argv, segments))
+        recorded = _time_call(*replace(recorder, over=(str(data.parent),)).surround(argv, segments))
     except (OSError, subprocess.CalledProcessError) as error:
         raise StoreError(f"cannot measure what recording costs in {place}: {error}") from error
     finally:

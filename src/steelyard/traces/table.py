@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import duckdb
 
 VERSION = 1
+FORM = f"(FORMAT parquet, COMPRESSION zstd, KV_METADATA {{steelyard_trace: '{VERSION}'}})"
+"""How a table is written by duckdb's COPY."""
 _NUMBERS = {call.name: call.number for call in list_calls()}
 _OPENS = (_NUMBERS["open"], _NUMBERS["found"])
 _TWO_NAMES = tuple(_NUMBERS[name] for name in ("rename", "link", "symlink", "copy_file_range", "sendfile"))
@@ -84,7 +86,7 @@ COPY (
     LEFT JOIN names n ON n.segment = c.segment AND n.name = c.name
     LEFT JOIN names o ON o.segment = c.segment AND o.name = c.other
   ORDER BY c.start, c.row
-) TO {path} (FORMAT parquet, COMPRESSION zstd, KV_METADATA {{steelyard_trace: '{version}'}})
+) TO {path} {form}
 """
 
 
@@ -102,7 +104,7 @@ def write_table(segments: Iterable[TraceSegment], path: Path, *, anonymous: bool
                 database.execute(_MAKE)
                 _insert(database, segments, NameHider() if anonymous else None)
                 _fill_positions(database)
-                database.execute(_COPY.format(path=quote(str(part)), version=VERSION))
+                database.execute(_COPY.format(path=quote(str(part)), form=FORM))
                 (count,) = database.execute("SELECT count(*) FROM calls").fetchall()[0]
     except (OSError, duckdb.Error) as error:
         raise StoreError(f"cannot write {path}: {first_line(error)}") from error

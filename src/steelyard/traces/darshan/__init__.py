@@ -11,18 +11,17 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import StoreError, UsageError
-from steelyard.files import replace_whole
+from steelyard.errors import UsageError
 from steelyard.model.tool import DARSHAN
-from steelyard.store.database import OFFLINE, escape_path, first_line, quote
+from steelyard.store.database import escape_path, quote
 from steelyard.tools.find import find_missing
 from steelyard.traces.folder import TraceFolder
 from steelyard.traces.recording import summarise
-from steelyard.traces.table import MEMORY, VERSION
+from steelyard.traces.writing import making_table
 
 READER = Path(__file__).with_name("reader.py")
-_COPY = """
-COPY (
+_MAKE = """
+CREATE TABLE made AS
   SELECT CAST(round(began * 1e9) AS BIGINT) AS start,
     CAST(round((ended - began) * 1e9) AS BIGINT) AS duration,
     rank AS process, rank AS thread, CASE kind WHEN 'read' THEN 'pread' ELSE 'pwrite' END AS call, kind, path,
@@ -33,8 +32,6 @@ COPY (
     columns = {{
     'rank': 'INTEGER', 'kind': 'VARCHAR', 'offset': 'BIGINT', 'length': 'BIGINT', 'began': 'DOUBLE',
     'ended': 'DOUBLE', 'path': 'VARCHAR'}})
-  ORDER BY start
-) TO {path} (FORMAT parquet, COMPRESSION zstd, KV_METADATA {{steelyard_trace: '{version}'}})
 """
 
 
@@ -74,15 +71,6 @@ def _read_log(log: Path, rows: Path) -> dict[str, Any]:
 
 
 def _write_table(rows: Path, path: Path) -> int:
-    import duckdb
-
-    copy = _COPY.format(rows=quote(escape_path(rows)), path="{path}", version=VERSION)
-    try:
-        with (
-            replace_whole(path, sync=True) as part,
-            duckdb.connect(config=OFFLINE | {"memory_limit": MEMORY}) as database,
-        ):
-            (count,) = database.execute(copy.replace("{path}", quote(str(part)))).fetchall()[0]
-    except (OSError, duckdb.Error) as error:
-        raise StoreError(f"cannot write {path}: {first_line(error)}") from error
+    with making_table(path) as database:
+        (count,) = database.execute(_MAKE.format(rows=quote(escape_path(rows)))).fetchall()[0]
     return int(count)

@@ -73,7 +73,8 @@ class ReplayOrder:
         """What this call waits for, the last of each other thread; it is new that it does."""
         after = [*self._follow_handle(row, mark, handle), *self._follow_names(row, mark, path, other)]
         after += self._follow_data(row, mark, path)
-        if mark.nth == 1 and (last := self._find_last(row.start)):
+        last = self._find_last(row.start)  # each time, so that no more are kept than run at once
+        if last and mark.nth == 1:
             after.append(last)
         heapq.heappush(self._running, mark)
         return self._choose(row, mark, after)

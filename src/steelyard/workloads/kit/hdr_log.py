@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from steelyard.errors import ParseFailure
+from steelyard.workloads.kit.document import JsonNode
 
 _BASE = re.compile(r"^#\[StartTime: (\d+\.\d+) ", re.MULTILINE)
 _LINE = re.compile(r"(\d+\.\d+),(\d+\.\d+),\d+\.\d+,([A-Za-z0-9+/]+=*)")
@@ -22,6 +23,7 @@ _COMPRESSED, _PLAIN = 0x1C849304, 0x1C849303
 _OUTER, _HEADER = struct.Struct(">II"), struct.Struct(">IIIIQQd")
 _LARGEST = 2**24  # bytes of one histogram; a full one of three digits has less than half a megabyte
 _MOST_CELLS = 2**20
+_NANOSECOND = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,15 @@ def decode_histogram(content: bytes) -> dict[int, int]:
         raise ValueError("its counts are truncated")
     highest = _Scale.of(digits, lowest)
     return {highest.value(index): count for index, count in _cells(plain[_HEADER.size :])}
+
+
+def read_histogram(node: JsonNode) -> dict[float, int]:
+    """Seconds to count of one that stands in JSON as hexadecimal digits, in ns. Raises ParseFailure."""
+    try:
+        counts = decode_histogram(bytes.fromhex(node.text()))
+    except (ValueError, struct.error, zlib.error) as error:
+        raise ParseFailure(f"{node.where}: the histogram is damaged: {error}") from error
+    return {value * _NANOSECOND: count for value, count in counts.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from steelyard.plugin import ParseFailure
 from steelyard.workloads.kit.document import JsonNode, parse_document
-from steelyard.workloads.kit.hdr_log import decode_histogram
+from steelyard.workloads.kit.hdr_log import read_histogram
 
 _TOOL = "steelyard-load metadata"
-_NANOSECOND = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +69,10 @@ def _read_rank(document: JsonNode, operation: str, workers: int) -> RankResult:
 
 
 def _read_latency(node: JsonNode) -> Mapping[float, int]:
-    try:
-        counts = decode_histogram(bytes.fromhex(node.text()))
-    except (ValueError, struct.error, zlib.error) as error:
-        raise ParseFailure(f"{node.where}: the histogram is damaged: {error}") from error
+    counts = read_histogram(node)
     if not counts:
         raise ParseFailure(f"{node.where}: the histogram is empty")
-    return {value * _NANOSECOND: count for value, count in counts.items()}
+    return counts
 
 
 def _check_ranks(results: list[RankResult]) -> None:

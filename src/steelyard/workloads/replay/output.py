@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from steelyard.plugin import ParseFailure
 from steelyard.workloads.kit.document import JsonNode, parse_document
-from steelyard.workloads.kit.hdr_log import decode_histogram
+from steelyard.workloads.kit.hdr_log import read_histogram
 
 _TOOL = "steelyard-load replay"
-_NANOSECOND = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +69,10 @@ def _read_transfers(node: JsonNode) -> Transfers:
     return Transfers(
         node.child("calls").count(),
         node.child("bytes").count(),
-        _read_histogram(node.child("latency")),
+        read_histogram(node.child("latency")),
         _read_optional(node.child("distance")),
     )
 
 
 def _read_optional(node: JsonNode) -> float | None:
     return None if node.value is None else node.number()
-
-
-def _read_histogram(node: JsonNode) -> Mapping[float, int]:
-    try:
-        counts = decode_histogram(bytes.fromhex(node.text()))
-    except (ValueError, struct.error, zlib.error) as error:
-        raise ParseFailure(f"{node.where}: the histogram is damaged: {error}") from error
-    return {value * _NANOSECOND: count for value, count in counts.items()}
