@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from recorded_programs import python, require_library
+from replayed import make_trace, row
+from steelyard.traces.replay.rows import Row
 
 if TYPE_CHECKING:
     from conftest import Lab
@@ -43,6 +45,40 @@ workload: {{use: replay, trace: {trace}, {options}}}
 repeat: 1
 disturbed: include
 """
+
+
+def replay_rows(lab: Lab, place: Path, *rows: Row) -> dict[str, Any]:
+    """The summary of the replay of a trace that has these."""
+    trace = make_trace(place, rows)
+    ended = lab.steelyard("run", "-q", lab.file(REPLAY.format(trace=trace.path, options="speed: asap")))
+    assert ended.code == 0, ended.said
+    (output,) = lab.runs()[0].glob("trials/1/*/run/stdout")
+    return dict(json.loads(output.read_text()))
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_what_cannot_be_replayed_is_told_before_anything_begins(
+    lab: Lab, tmp_path: Path, command: str
+) -> None:
+    trace = make_trace(tmp_path / "trace", [row(call="stat", path="/a")])
+    levels = f"parameters: {{name: [{trace.path}, missing]}}\n"
+    file = lab.file(levels + REPLAY.format(trace='"${name}"', options="speed: asap"))
+    ended = lab.steelyard(command, file)
+    assert ended.code == 2
+    assert "unknown trace 'missing'" in ended.said
+    trace.table.write_bytes(b"another")
+    ended = lab.steelyard(command, file)
+    assert "is not what was recorded" in ended.said
+    assert not lab.runs()
+
+
+def test_what_was_open_before_is_opened_as_it_was(lab: Lab, tmp_path: Path) -> None:
+    """Only for reading: a write fails here, too."""
+    require_library()
+    found = row(call="found", path="/a", descriptor=3, detail=os.O_RDONLY, file_size=10)
+    refused = row(start=5, call="pwrite", path="/a", descriptor=3, offset=0, size=4, result=-1, error="EBADF")
+    said = replay_rows(lab, tmp_path / "trace", found, refused)
+    assert (said["operations"], said["other_results"]) == (1, {})
 
 
 @pytest.fixture

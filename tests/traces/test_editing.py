@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from steelyard.traces.replay.rows import Row, read_rows
 
 SECOND = 1_000_000_000
 ROWS = [
-    row(start=0, call="open", path="/d/a", descriptor=3, result=3, detail=0, file_size=100),
+    row(start=0, call="open", path="/d/a", descriptor=3, result=3, detail=os.O_SYNC, file_size=100),
     *(
         row(start=n * SECOND, call="pread", path="/d/a", descriptor=3, offset=10 * n, size=10, result=10)
         for n in range(1, 5)
@@ -50,6 +51,7 @@ def test_a_part_begins_with_what_was_open(trace: TraceFolder, folder: TraceFolde
         20,
         40,
     )
+    assert note.detail == os.O_SYNC
     assert [(each.start, each.offset) for each in calls] == [(0, 20), (SECOND, 30)]
 
 

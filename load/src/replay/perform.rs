@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use nix::errno::Errno;
 
-use super::plan::{Operation, Plan, NONE};
+use super::plan::{Given, Kind, Operation, Plan, NONE};
 
 #[path = "../../../recorder/calls.rs"]
 mod numbers;
@@ -99,10 +99,10 @@ impl Files {
     }
 
     /// As what a process had open before it was recorded.
-    pub fn open_given(&self, path: u32, handle: u32, is_directory: bool) -> Result<(), Errno> {
-        let flags = if is_directory { libc::O_RDONLY } else { libc::O_RDWR };
+    pub fn open_given(&self, given: &Given, handle: u32) -> Result<(), Errno> {
+        let flags = if given.kind == Kind::Directory { libc::O_RDONLY } else { given.flags };
         // SAFETY: the path ends in zero.
-        let opened = unsafe { libc::open(self.path(path)?.as_ptr(), flags | libc::O_CLOEXEC) };
+        let opened = unsafe { libc::open(self.path(given.path)?.as_ptr(), flags | libc::O_CLOEXEC, 0o600) };
         self.keep(handle, Errno::result(opened)?.into());
         Ok(())
     }

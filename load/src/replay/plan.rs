@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 
 use serde::Deserialize;
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const ROW: usize = 64;
 const WAIT: usize = 8;
 pub const NONE: u32 = u32::MAX;
@@ -34,6 +34,7 @@ pub struct Given {
     pub kind: Kind,
     pub size: u64,
     pub handle: Option<u32>, // that it is opened as, beforehand
+    pub flags: i32,          // with which it is
 }
 
 #[derive(Clone, Copy, Deserialize, PartialEq)]
@@ -221,7 +222,7 @@ mod tests {
 
     fn head(path: &str) -> String {
         format!(
-            r#"{{"version":1,"paths":[{path:?}],"given":[],"threads":[1],"waits":0,"handles":1,"trace":"t","left_out":{{}}}}"#
+            r#"{{"version":2,"paths":[{path:?}],"given":[],"threads":[1],"waits":0,"handles":1,"trace":"t","left_out":{{}}}}"#
         )
     }
 
@@ -252,7 +253,7 @@ mod tests {
         assert!(plan(&head("a"), &[0; ROW - 1]).is_err());
         assert!(plan(&head("a"), &[0; ROW + 1]).is_err());
         assert!(plan("{}", &[]).is_err());
-        assert!(plan(&head("a").replace("\"version\":1", "\"version\":2"), &[0; ROW]).is_err());
+        assert!(plan(&head("a").replace("\"version\":2", "\"version\":1"), &[0; ROW]).is_err());
         assert!(plan(&head("a").replace("\"threads\":[1]", "\"threads\":[18446744073709551615]"), &[0; ROW])
             .is_err());
         let mut row = [0; ROW];

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::core::random::Random;
 
 use super::perform::{is_read, is_write, Files};
-use super::plan::{Kind, Plan};
+use super::plan::Plan;
 use super::tempo::{wait_until, Progress};
 use super::{directory, Job};
 
@@ -66,7 +66,7 @@ fn set_up(plan: &Arc<Plan>, job: &Job, stream: usize) -> Result<Setting, String>
     let files = Files::new(plan, &directory(stream))?;
     for given in &plan.given {
         if let Some(handle) = given.handle {
-            let opened = files.open_given(given.path, handle, given.kind == Kind::Directory);
+            let opened = files.open_given(given, handle);
             opened.map_err(|error| format!("a file that was open before cannot be opened: {error}"))?;
         }
     }

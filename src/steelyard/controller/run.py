@@ -23,6 +23,7 @@ from steelyard.controller.origin import (
 )
 from steelyard.controller.session import Session
 from steelyard.controller.timeline.functions import load_functions, read_texts, reload_functions, save_texts
+from steelyard.controller.trial.replays import check_traces
 from steelyard.design import Design, Results
 from steelyard.errors import UsageError
 from steelyard.hosts.sweep import sweep
@@ -57,6 +58,7 @@ def start(
     experiment = experiment.with_folder(place)
     functions, experiment = read_texts(experiment), load_functions(experiment)
     check_ownership(store.runs, "the store", shared=True)
+    check_traces(experiment, store)
     folder = store.create(experiment.experiment)
     seed = experiment.seed if experiment.seed is not None else secrets.randbelow(2**31)
     with RunWriter(folder) as writer:

@@ -23,7 +23,8 @@ CREATE TABLE made AS
   SELECT 0::BIGINT AS start, 0::BIGINT AS duration, i.process, i.process AS thread, 'found' AS call,
     'note' AS kind, i.path, NULL::VARCHAR AS other, i.descriptor, NULL::BIGINT AS "offset",
     NULL::BIGINT AS size, coalesce(i.position, 0) AS result, NULL::VARCHAR AS error, FALSE AS stream,
-    NULL::BIGINT AS detail,
+    (SELECT arg_max(o.detail, o.start) FROM a o WHERE o.process = i.process AND o.path = i.path
+      AND o.descriptor = i.descriptor AND o.start <= i.first AND o.call IN ('open', 'found')) AS detail,
     i.size AS file_size, NULL::BIGINT AS inode
   FROM inherited i WHERE NOT EXISTS (SELECT 1 FROM kept k WHERE k.kind = 'open' AND k.process = i.process
     AND k.descriptor = i.descriptor AND k.start < i.first)

@@ -150,9 +150,28 @@ def test_a_plan_says_what_it_has(tmp_path: Path) -> None:
     head, _, rows = (tmp_path / "plan").read_bytes().partition(b"\n")
     said = json.loads(head)
     assert said["paths"] == ["a"]
-    assert said["given"] == [{"path": 0, "kind": "file", "size": 10, "handle": None}]
+    assert said["given"] == [{"path": 0, "kind": "file", "size": 10, "handle": None, "flags": 2}]
     assert said["threads"] == [2]
     assert len(rows) == 2 * 64
+
+
+@pytest.mark.parametrize(
+    ("recorded", "kept"),
+    [
+        (os.O_RDONLY, os.O_RDONLY),
+        (os.O_RDWR | os.O_SYNC | os.O_APPEND, os.O_RDWR | os.O_SYNC | os.O_APPEND),
+        (os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_TRUNC, os.O_RDWR),
+        (None, os.O_RDWR),
+        (2**40, 0),
+    ],
+)
+def test_what_was_open_before_is_opened_with_the_flags_it_had(recorded: int | None, kept: int) -> None:
+    planner = plan(
+        row(call="found", path="/a", descriptor=3, detail=recorded, file_size=10),
+        row(call="pwrite", path="/a", descriptor=3, offset=0, size=4, result=4),
+    )
+    (known,) = planner.tree.given
+    assert (known.path, known.handle, known.flags) == ("a", 0, kept)
 
 
 def test_a_trace_that_was_changed_is_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from steelyard.controller.choices import RunChoices, choose_site
 from steelyard.controller.pace import TrialPace, find_pace
 from steelyard.controller.plan.preview import Preview, preview
 from steelyard.controller.scratch import choose_scratch, scratch_warnings
+from steelyard.controller.trial.replays import check_traces
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import show_level
 from steelyard.store.layout import Store
@@ -39,6 +40,7 @@ def make_plan(
 ) -> RunPlan:
     """Look ahead, on a site that overrides the experiment's. Raises UsageError, SpecError."""
     named, chosen = choose_site(RunChoices(site), experiment), choose_scratch(scratch)
+    check_traces(experiment, store)
     where = chosen or store.scratch.absolute()
     ahead = _preview_here(experiment, where, store, here=named.site.install_policy == "here")
     return RunPlan(

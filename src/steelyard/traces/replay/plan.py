@@ -22,7 +22,7 @@ from steelyard.traces.replay.order import CallMark, ReplayOrder
 from steelyard.traces.replay.rows import Row, read_rows
 from steelyard.traces.replay.tree import Tree, is_directory_call, list_above
 
-VERSION = 1
+VERSION = 2
 LARGEST = 0x7FFFF000
 """Bytes that the kernel moves in one call at most."""
 MOST_THREADS = 10_000
@@ -83,7 +83,7 @@ class Planner:
     def _take_note(self, row: Row, path: str | None) -> None:
         if row.call == "found" and path is not None and self._is_meant(row) and row.descriptor is not None:
             handle = self._give_handle(row, row.descriptor)
-            self.tree.learn_open_before(row, path, handle)
+            self.tree.learn_open_before(row, path, handle, row.detail)
 
     def _take_call(self, row: Row, path: str, other: str | None) -> None:
         handle = self._find_handle(row)
@@ -186,7 +186,13 @@ class Planner:
 
     def _describe_given(self, given: Any) -> dict[str, Any]:
         kind = "directory" if given.is_directory else "file"
-        return {"path": self._number(given.path), "kind": kind, "size": given.size, "handle": given.handle}
+        return {
+            "path": self._number(given.path),
+            "kind": kind,
+            "size": given.size,
+            "handle": given.handle,
+            "flags": given.flags,
+        }
 
     def _make_rows(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         rows, waits = [], list[tuple[int, int]]()

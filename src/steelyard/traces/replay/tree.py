@@ -12,16 +12,21 @@ _ABSENT = ("ENOENT", "ENOTDIR")
 _THERE = ("EEXIST", "ENOTEMPTY", "EISDIR")
 _ON_NAMES = ("stat", "access", "readlink", "chmod", "utime", "statfs", "truncate", "unlink", "rename", "link")
 _ON_DIRECTORIES = ("opendir", "rmdir")
+_KEPT = 0x7FFFFFFF & ~(os.O_CREAT | os.O_EXCL | os.O_TRUNC)
 
 
 @dataclass(slots=True)
 class Given:
-    """A file or a directory that is there before; `handle` is what it is opened as, if a process had it."""
+    """A file or a directory that is there before.
+
+    If a process had it open, `handle` is what it is opened as, and `flags` are those of that descriptor.
+    """
 
     path: str
     is_directory: bool
     size: int = 0
     handle: int | None = None
+    flags: int = os.O_RDWR
 
 
 @dataclass
@@ -52,11 +57,13 @@ class Tree:
         if other and row.call in ("rename", "link"):
             self._see(other, there=row.error in _THERE)
 
-    def learn_open_before(self, row: Row, path: str, handle: int) -> None:
-        """Of a descriptor that a process had when its recording began."""
+    def learn_open_before(self, row: Row, path: str, handle: int, flags: int | None = None) -> None:
+        """Of a descriptor that a process had when its recording began, with its flags if they are known."""
         self._add_above(path)
         self._known.add(path)
-        self.given.append(Given(path, path in self.directories, row.file_size or 0, handle))
+        given = Given(path, path in self.directories, row.file_size or 0, handle)
+        given.flags = given.flags if flags is None else flags & _KEPT
+        self.given.append(given)
 
     def _learn_open(self, row: Row, path: str) -> None:
         flags, size = row.detail or 0, row.file_size or 0
