@@ -51,6 +51,7 @@ class Behaviour:
     fault: tuple[int, str] | None = None  # status and message of every answer
     network: Plugin = "enforces"
     strangers: list[dict[str, Any]] = field(default_factory=list)  # pods of others on the node
+    tells_after: float = 0.0  # seconds until a kubelet tells that a container runs
     time_to_live: float | None = None  # of Jobs that have ended; None: as they say
 
 
@@ -413,7 +414,9 @@ class KubeCluster:
         metadata["labels"] = {**metadata.get("labels", {}), JOB: job["metadata"]["name"], ORDINAL: str(index)}
         metadata["annotations"] = {**metadata.get("annotations", {}), ORDINAL: str(index)}
         document = {**template, "status": {"phase": "Pending", "qosClass": "Guaranteed", "conditions": []}}
-        self.pods[name] = StandInPod(document, self._surroundings(), self._note_end)
+        self.pods[name] = StandInPod(
+            document, self._surroundings(), self._note_end, self.behaviour.tells_after
+        )
         for volume in template["spec"].get("volumes", ()):
             if claim := volume.get("ephemeral"):
                 labels = claim["volumeClaimTemplate"]["metadata"]["labels"]
@@ -487,7 +490,7 @@ class KubeCluster:
 
     async def _exec(self, request: web.Request) -> web.StreamResponse:
         pod = self.pods.get(request.match_info["name"])
-        if pod is None or pod.document["status"]["phase"] != "Running":
+        if pod is None or not pod.runs:
             return self._refuse(404, "pods not found", "NotFound")
         command = request.query.getall("command")
         self.commands.append(command)

@@ -36,10 +36,15 @@ class StandInPod:
     """A pod with its process, the programs beside it, and its object."""
 
     def __init__(
-        self, document: dict[str, Any], surroundings: dict[str, str], on_end: Callable[[StandInPod], None]
+        self,
+        document: dict[str, Any],
+        surroundings: dict[str, str],
+        on_end: Callable[[StandInPod], None],
+        tells_after: float,
     ) -> None:
         self.document, self._surroundings, self._on_end = document, surroundings, on_end
         self.main: Process | None = None
+        self._tells_after = tells_after
         self.streams: list[web.WebSocketResponse] = []
 
     @property
@@ -50,10 +55,17 @@ class StandInPod:
     @property
     def environment(self) -> dict[str, str]:
         container = self.document["spec"]["containers"][0]
-        given = {each["name"]: each["value"] for each in container.get("env", ())}
+        given = {each["name"]: self._read_value(each) for each in container.get("env", ())}
         for name in given.keys() & _OWN:  # the volumes of all pods are one directory here
             given[name] += f"-{self.document['metadata']['name']}"
         return {**os.environ, **self._surroundings, **given, _MARK: self.document["metadata"]["uid"]}
+
+    def _read_value(self, variable: dict[str, Any]) -> str:
+        """What a variable of the container says; of the downward API it knows the address."""
+        if "value" in variable:
+            return variable["value"]
+        assert variable["valueFrom"] == {"fieldRef": {"fieldPath": "status.podIP"}}
+        return self._surroundings["STAND_IN_ADDRESS"]
 
     async def start(self) -> None:
         """Begin the command of its container."""
@@ -71,11 +83,21 @@ class StandInPod:
         except OSError as error:
             self.finish({"reason": "StartError", "message": str(error), "exitCode": 128})
             return
-        self._set("Running", {"running": {"startedAt": now()}})
+        state = {"running": {"startedAt": now()}}
+        asyncio.get_running_loop().call_later(self._tells_after, self._tell_running, state)
         self._ending = asyncio.create_task(self._await_end(self.main))
         if seconds := self.document["spec"].get("activeDeadlineSeconds"):
             late = {"exitCode": 143, "reason": "Error"}
             asyncio.get_running_loop().call_later(seconds, self.finish, late, "DeadlineExceeded")
+
+    @property
+    def runs(self) -> bool:
+        """Whether its container does, its kubelet having told or not."""
+        return self.main is not None and self.main.returncode is None
+
+    def _tell_running(self, state: dict[str, Any]) -> None:
+        if self.runs:
+            self._set("Running", state)
 
     async def _await_end(self, main: Process) -> None:
         code = await main.wait()

@@ -169,6 +169,10 @@ class Host(ABC):
         """Where its site wants test data to go; None where the run's own choice holds."""
         return None
 
+    async def gather_facts(self) -> Mapping[str, Any]:
+        """`facts`, and what is told of it only after a while. Raises HostError."""
+        return self.facts
+
     def own_processes(self) -> frozenset[int]:
         """Ids of our long-lived processes there; they and all below them are no foreign load."""
         return frozenset()

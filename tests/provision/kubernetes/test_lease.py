@@ -17,6 +17,7 @@ from steelyard.hosts.base import Streams
 from steelyard.hosts.token import Token
 from steelyard.model.command import Command
 from steelyard.provision.kubernetes.clean import clean_pods
+from steelyard.provision.kubernetes.early import ADDRESS
 from steelyard.provision.kubernetes.hosts import lease_pods
 from steelyard.provision.kubernetes.order import LABEL, PodGroup, PodOrder, PodUse, ScratchVolume
 from steelyard.provision.kubernetes.pod_host import PodHost
@@ -46,7 +47,7 @@ def test_hosts_in_the_order_of_the_roles(
         assert [host.name for host in hosts] == ["db-0", "load-0", "load-1"]
         assert len(cluster.labelled(LABEL)) == 2 + 3
         assert [path.suffix for path in leases_folder().iterdir()] == [".kubernetes"]
-        facts = hosts[0].facts
+        facts = await hosts[0].gather_facts()
         assert (facts["node"], facts["scratch"], facts["role"]) == ("node-1", "emptyDir", "db")
         assert facts["pod"].startswith("steelyard-")
         assert facts["qos"] == "Guaranteed"
@@ -55,6 +56,36 @@ def test_hosts_in_the_order_of_the_roles(
     tell(order(), use(), tmp_path / "log", story)
     assert not cluster.labelled(LABEL)
     assert not list(leases_folder().iterdir())
+
+
+def test_pods_are_reached_before_their_kubelet_tells_that_they_run(
+    cluster: KubeCluster, order: Make, use: MakeUse, tmp_path: Path
+) -> None:
+    cluster.behaviour.tells_after = 3600.0
+
+    async def story(hosts: Sequence[PodHost]) -> None:
+        for host in hosts:
+            assert await host.capture(("echo", "here")) == "here\n"
+            assert host.address == cluster.pods[host.facts["pod"]].environment["STAND_IN_ADDRESS"]
+        assert phases(cluster) == {"Pending"}
+
+    tell(order(), use(within=60.0), tmp_path / "log", story)
+
+
+def test_pods_that_do_not_tell_their_address_are_waited_for(
+    cluster: KubeCluster, order: Make, use: MakeUse, tmp_path: Path
+) -> None:
+    """A user's template has hidden the variable."""
+    cluster.behaviour.tells_after = 0.5
+    variable = {"name": ADDRESS["name"], "value": "?", "valueFrom": None}
+    hidden = {"spec": {"containers": [{"name": "main", "env": [variable]}]}}
+    groups = (PodGroup("db", 1, "tools:1", {}, (hidden,)),)
+
+    async def story(hosts: Sequence[PodHost]) -> None:
+        assert phases(cluster) == {"Running"}
+        assert hosts[0].address.startswith("127.0.")
+
+    tell(order(groups=groups), use(), tmp_path / "log", story)
 
 
 def test_a_pod_has_the_cores_and_the_memory_of_its_requests(

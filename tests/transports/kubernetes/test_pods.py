@@ -89,6 +89,24 @@ def test_one_that_does_not(status: dict[str, Any], says: str, hopeless: bool) ->
     assert state.is_hopeless is hopeless
 
 
+@pytest.mark.parametrize(
+    ("status", "node", "is_starting"),
+    [
+        ({}, "", False),
+        ({}, "node-1", True),
+        (container(waiting={"reason": "ContainerCreating"}), "node-1", True),
+        (container(waiting={"reason": "PodInitializing"}), "node-1", False),
+        (container(waiting={"reason": "ImagePullBackOff"}), "node-1", False),
+        (container(terminated={"reason": "Completed", "exitCode": 0}), "node-1", False),
+        ({"podIP": "10.0.0.1", **container(running={"startedAt": "now"})}, "node-1", False),
+    ],
+)
+def test_one_that_may_run_already(status: dict[str, Any], node: str, is_starting: bool) -> None:
+    pod = changed(**status)
+    pod["spec"]["nodeName"] = node
+    assert read_state(pod).is_starting is is_starting
+
+
 def test_of_the_pods_of_a_place_the_one_that_runs_else_the_newest() -> None:
     failed, later = changed(phase="Failed"), changed(phase="Pending")
     failed["metadata"]["creationTimestamp"] = "2026-11-25T20:50:00Z"

@@ -31,11 +31,11 @@ async def gather_all(
     first = environments[placement.hosts[0].machine]
     return {
         **first,
-        "hosts": [_describe_host(host, placement, environments, first) for host in placement.hosts],
+        "hosts": [await _describe_host(host, placement, environments, first) for host in placement.hosts],
     }
 
 
-def _describe_host(
+async def _describe_host(
     host: Host, placement: Placement, found: Mapping[str, Any], first: Mapping[str, Any]
 ) -> dict[str, Any]:
     facts: dict[str, Any] = {
@@ -45,7 +45,7 @@ def _describe_host(
         "cores": host.cores,
         "memory": host.memory,
         "machine": host.machine,
-        **host.facts,
+        **await host.gather_facts(),
     }
     environment = found[host.machine]
     return facts if environment is first else {**facts, "environment": environment}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -9,14 +10,22 @@ from typing import Any
 
 from steelyard.transports.kubernetes.api import ApiServer
 from steelyard.transports.kubernetes.errors import ClusterError
-from steelyard.transports.kubernetes.pods import CONTAINER, seconds_between
+from steelyard.transports.kubernetes.pods import CONTAINER, read_state, seconds_between
 
+_GLANCE = 0.2
 _PULLED = re.compile(r"Successfully pulled image .* in ([0-9.]+(?:ms|s|m|h)(?:[0-9.]+(?:ms|s))?)")
 
 
-async def gather_facts(server: ApiServer, name: str) -> dict[str, Any]:
-    """The facts of a pod; what we may not see is left out. Raises ClusterError when there is no such pod."""
-    pod = await server.get(server.path("pods", name))
+async def gather_facts(server: ApiServer, name: str, *, seconds: float) -> dict[str, Any]:
+    """The facts of a pod; what we may not see is left out. Raises ClusterError when there is no such pod.
+
+    Its kubelet has so many seconds to tell that it runs; what it has not told then is left out, too.
+    """
+    clock = asyncio.get_running_loop().time
+    deadline, pod = clock() + seconds, await server.get(server.path("pods", name))
+    while not read_state(pod).is_running and clock() < deadline:
+        await asyncio.sleep(_GLANCE)
+        pod = await server.get(server.path("pods", name))
     events: list[dict[str, Any]] = []
     node: dict[str, Any] = {}
     with suppress(ClusterError):

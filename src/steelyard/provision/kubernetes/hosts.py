@@ -29,6 +29,7 @@ from steelyard.provision.kubernetes.rental import PodRental, PodRentalFile
 from steelyard.provision.kubernetes.waiting import JOBS, Wanted, await_pods
 from steelyard.transports.kubernetes.api import ApiServer
 from steelyard.transports.kubernetes.kubeconfig import find_places, read_access
+from steelyard.transports.kubernetes.pods import PodState
 from steelyard.transports.kubernetes.transport import PodPlace, PodTransport
 
 
@@ -55,8 +56,11 @@ async def lease_pods(
         await check_capabilities(server, use.needs)
         await check_order(server, order)
         async with _take_pods(server, order, rental) as wanted:
-            await await_pods(server, f"{LABEL}={rental.id}", list(wanted), use.within)
-            hosts = [_make_host(server, one, group, order, token, log, use) for one, group in wanted.items()]
+            running = await await_pods(server, f"{LABEL}={rental.id}", list(wanted), use.within)
+            hosts = [
+                PodHost(_make_way(server, one, running[one], use), group, order, token, log, use)
+                for one, group in wanted.items()
+            ]
             for host in hosts:
                 host.peers = hosts
             async with connect_all(hosts) as reached:
@@ -110,9 +114,6 @@ def _list_wanted(order: PodOrder, lease: str) -> dict[Wanted, PodGroup]:
     }
 
 
-def _make_host(
-    server: ApiServer, one: Wanted, group: PodGroup, order: PodOrder, token: Token, log: Path, use: PodUse
-) -> PodHost:
+def _make_way(server: ApiServer, one: Wanted, pod: PodState, use: PodUse) -> PodTransport:
     place = PodPlace(one.job, one.place)
-    way = PodTransport(one.host, server, place, connect_within=use.connect_within)
-    return PodHost(way, group, order, token, log, use)
+    return PodTransport(one.host, server, place, connect_within=use.connect_within, known=pod)

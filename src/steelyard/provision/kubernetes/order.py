@@ -11,6 +11,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from steelyard.provision.kubernetes.early import ADDRESS
 from steelyard.provision.kubernetes.restricted import build_container, build_pod
 
 LABEL = "steelyard/lease"
@@ -133,6 +134,7 @@ def _build_pod(order: PodOrder, group: PodGroup, lease: str) -> dict[str, Any]:
     words = ("sh", "-c", watch, "sh", mount, *map(str, (first, SLICES, seconds)))
     variables = {"HOME": f"{mount}/home", "TMPDIR": f"{mount}/tmp"}  # noqa: S108 - a place of its own
     container = build_container(group.image, words, group.requests, mount, variables)
+    container["env"].append(ADDRESS)
     pod = build_pod(container, _build_volume(order.scratch, lease))
     if order.one_per_node:
         ours = {"matchLabels": {LABEL: lease}}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from steelyard.errors import HostDown, HostError, HostLost
 from steelyard.hosts.agent.agent import Agent, AgentTimeouts
@@ -22,13 +23,15 @@ RENEWALS = 4
 """So many fall into a lease: one that is late, or lost with its stream, does no harm."""
 ENDED_WITHIN = 60.0
 """Seconds for a node to end a pod that was deleted."""
+TOLD_WITHIN = 5.0
+"""Seconds for a kubelet to tell of a container that runs; it does so once a second."""
 GLANCE = 0.1
 _KERNEL = "/proc/sys/kernel/osrelease"
 _RENEW = 'read -r pid <"$HOME/.steelyard-watcher" && kill -USR1 "$pid"'
 
 
 class PodHost(ShellHost):
-    """A pod. Its facts tell node, image, class of service, and how long it took to be there."""
+    """A pod. Its facts tell pod, node, scratch volume and role."""
 
     comes_back_empty = True
     lost_when_cut = False  # an exec stream goes through its node, and not over the network of pods
@@ -52,15 +55,19 @@ class PodHost(ShellHost):
         await super().connect()
         self._down = None
         self._heed_limits()
-        facts = await gather_facts(self._way.server, self._way.pod)
-        kernel = (await self.read([_KERNEL])).get(_KERNEL, "").strip()
         self.facts = {
-            **facts,
-            "kernel": kernel,
+            "pod": self._way.pod,
+            "node": self._way.node,
             "scratch": str(self._order.scratch),
             "role": self._group.role,
         }
         self._renewing = self._renewing or asyncio.create_task(self._keep_renewing())
+
+    async def gather_facts(self) -> Mapping[str, Any]:
+        """Also its image, its class of service, how long it took to be there, its kernel; see `Host`."""
+        told = await gather_facts(self._way.server, self._way.pod, seconds=TOLD_WITHIN)
+        kernel = (await self.read([_KERNEL])).get(_KERNEL, "").strip()
+        return {**told, **self.facts, "kernel": kernel}
 
     async def leave(self) -> None:
         """End everything there; see `ShellHost`."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from steelyard.errors import HostError
 from steelyard.printable import make_one_line
+from steelyard.provision.kubernetes.early import ask_pods
 from steelyard.transports.kubernetes.api import ApiServer
 from steelyard.transports.kubernetes.errors import ClusterError
 from steelyard.transports.kubernetes.pods import PodState, newest
@@ -16,6 +17,8 @@ from steelyard.transports.kubernetes.transport import JOB_LABEL
 POLL = 0.5
 # So soon it is looked again at first, in seconds; later, after a share of the time waited, and up to `POLL`.
 _SOON, _SHARE = 0.05, 0.1
+EARLY = 5.0
+"""For so many seconds pods are asked themselves, too; who has waited longer does not mind one more."""
 JOBS = "batch/v1/jobs"
 _FINAL = ("violates PodSecurity", "admission webhook")
 
@@ -39,6 +42,8 @@ async def await_pods(
     began = clock()
     while True:
         places, refusals = await _look(server, selector, wanted)
+        if clock() - began < EARLY:
+            places |= await ask_pods(server, places)
         running = {one: state for one, state in places.items() if state.is_running}
         if len(running) == len(wanted):
             return running

@@ -13,7 +13,7 @@ echo "$place" >"$HOME/.config/steelyard/trusted"
 echo $$ >"$HOME/.steelyard-watcher"
 while [ "$left" -gt 0 ]; do
     sleep "$seconds" &
-    wait $! || kill $! # a signal ended the wait, and not the sleep
+    wait $! || kill -KILL $! # a signal ended the wait, not the sleep, which may still be a copy of us with our traps
     left=$((left - 1))
 done
 exit 0

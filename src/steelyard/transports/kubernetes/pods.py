@@ -20,6 +20,7 @@ HOPELESS = frozenset(
     }
 )
 """Reasons for which it makes no sense to wait any longer."""
+_STARTING = frozenset({"Pending", "ContainerCreating"})
 _WORDS = {
     "Unschedulable": "no node has room for it",
     "ImagePullBackOff": "its image cannot be pulled",
@@ -46,7 +47,10 @@ _WORDS = {
 
 
 class PodState(NamedTuple):
-    """A pod: its name, its place in its Job, its address, whether our container runs, and if not, why."""
+    """A pod: its name, its place in its Job, its address, whether our container runs, and if not, why.
+
+    `node` is where it is to run; empty while no node has been found.
+    """
 
     name: str
     place: int
@@ -54,11 +58,17 @@ class PodState(NamedTuple):
     is_running: bool
     reason: str = ""
     message: str = ""
+    node: str = ""
 
     @property
     def is_hopeless(self) -> bool:
         """Whether it will not run however long one waits."""
         return self.reason in HOPELESS
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether a node is about to run it, or does already and has not told: it tells once a second."""
+        return bool(self.node) and not self.is_running and self.reason in _STARTING
 
     def explain(self) -> str:
         """Why it does not run, in a sentence's words."""
@@ -75,7 +85,10 @@ def read_state(pod: Mapping[str, Any]) -> PodState:
     index = str(metadata.get("annotations", {}).get("batch.kubernetes.io/job-completion-index", "0"))
     reason, message = ("", "") if running else next(_reasons(metadata, status, container), ("", ""))
     address = str(status.get("podIP") or "")
-    return PodState(str(metadata["name"]), int(index), address, running and bool(address), reason, message)
+    node = str(pod.get("spec", {}).get("nodeName") or "")
+    return PodState(
+        str(metadata["name"]), int(index), address, running and bool(address), reason, message, node
+    )
 
 
 def _own_container(status: Mapping[str, Any]) -> Mapping[str, Any]:

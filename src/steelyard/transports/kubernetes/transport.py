@@ -35,15 +35,22 @@ class PodTransport(Transport):
     """A way to the pod of a place in a Job; see `Transport`. `open` finds the one that has the place now.
 
     `connect_within` bounds, in seconds, how long a pod that does not run, or an API server that is away, is
-    waited for.
+    waited for. `known` is a pod there that runs: the first `open` need not look for it.
     """
 
     def __init__(
-        self, name: str, server: ApiServer, place: PodPlace, *, connect_within: float = 60.0
+        self,
+        name: str,
+        server: ApiServer,
+        place: PodPlace,
+        *,
+        connect_within: float = 60.0,
+        known: PodState | None = None,
     ) -> None:
         self.name, self.address = name, ""
         self.server, self.place, self._connect_within = server, place, connect_within
-        self.pod = ""
+        self.pod, self.node = "", ""
+        self._known = known
         self._channels: list[ExecChannel] = []
 
     async def open(self) -> None:
@@ -51,9 +58,9 @@ class PodTransport(Transport):
         loop = asyncio.get_running_loop()
         deadline, pauses = loop.time() + self._connect_within, list(PAUSES)
         while True:
-            state = await self._look(is_last=loop.time() >= deadline)
+            state, self._known = self._known or await self._look(is_last=loop.time() >= deadline), None
             if state and state.is_running:
-                self.pod, self.address = state.name, state.address
+                self.pod, self.node, self.address = state.name, state.node, state.address
                 return
             if loop.time() >= deadline or (state and state.is_hopeless):
                 raise self._explain(state)
