@@ -49,7 +49,7 @@ struct record {
     int32_t descriptor;       /* Of open: its mode */
     uint32_t thread;
     uint32_t name;  /* of the file or the path; 0: none */
-    uint32_t extra; /* flags of open, whence of lseek, a second name; of a name: the checksum of its bytes */
+    uint32_t extra; /* flags of open, whence of lseek, a second name, a page of memory; of a name: the checksum of its bytes */
 };
 
 _Static_assert(sizeof(struct record) == 64, "a record has 64 bytes");

@@ -117,12 +117,12 @@ static uint64_t read_wall_clock(void) {
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-static void describe_process(struct header *header, uint64_t wall) {
+static void describe_process(struct header *header) {
     memcpy(header->magic, MAGIC, sizeof header->magic);
     header->record = sizeof(struct record);
     header->process = state->process;
     header->parent = (int)RAW1(getppid, 0);
-    header->wall = wall;
+    header->wall = read_wall_clock();
     header->monotonic = now();
     int file = (int)RAW4(openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
     long length = RAW3(read, file, (char *)header + ARGUMENTS, PAGE - ARGUMENTS);
@@ -133,12 +133,11 @@ static void describe_process(struct header *header, uint64_t wall) {
 
 static void begin_process(void) {
     state->process = (int)RAW1(getpid, 0);
-    uint64_t wall = read_wall_clock();
     char *to = stpcpy(state->path, place);
     *to++ = '/';
     write_number(&to, (uint64_t)state->process);
     *to++ = '-';
-    write_number(&to, wall);
+    write_number(&to, read_wall_clock());
     strcpy(to, ".segment");
     int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     int file = (int)RAW4(openat, AT_FDCWD, state->path, flags, 0600);
@@ -146,7 +145,7 @@ static void begin_process(void) {
         RAW1(close, file);
     state->header = file < 0 ? NULL : (struct header *)make_room(PAGE);
     if (state->header)
-        describe_process(state->header, wall);
+        describe_process(state->header);
 }
 
 bool is_recording(void) {

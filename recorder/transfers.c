@@ -15,6 +15,11 @@ static size_t add_lengths(const struct iovec *parts, int count) {
     return size;
 }
 
+/* The page of memory that data are at, as far as 32 bits hold its number: above it a process has nothing else. */
+static uint32_t find_page(const void *data) { return (uint32_t)((uintptr_t)data >> 12); }
+
+static uint32_t find_first_page(const struct iovec *parts, int count) { return count > 0 ? find_page(parts->iov_base) : 0; }
+
 /* A function on a `file`, of which is told what is named last. */
 #define TRANSFER(type, function, parameters, arguments, as, ...)                  \
     REAL(type, function, parameters)                                              \
@@ -27,33 +32,36 @@ static size_t add_lengths(const struct iovec *parts, int count) {
         return result;                                                            \
     }
 
-TRANSFER(ssize_t, read, (int file, void *to, size_t size), (file, to, size), read, .size = size)
-TRANSFER(ssize_t, __read_chk, (int file, void *to, size_t size, size_t room), (file, to, size, room), read, .size = size)
-TRANSFER(ssize_t, pread, (int file, void *to, size_t size, off_t at), (file, to, size, at), pread, .size = size, .offset = at)
+TRANSFER(ssize_t, read, (int file, void *to, size_t size), (file, to, size), read, .size = size, .extra = find_page(to))
+TRANSFER(ssize_t, __read_chk, (int file, void *to, size_t size, size_t room), (file, to, size, room), read, .size = size, .extra = find_page(to))
+TRANSFER(ssize_t, pread, (int file, void *to, size_t size, off_t at), (file, to, size, at), pread, .size = size, .offset = at,
+         .extra = find_page(to))
 ALIAS(ssize_t, pread64, (int file, void *to, size_t size, off_t at), pread);
 TRANSFER(ssize_t, __pread_chk, (int file, void *to, size_t size, off_t at, size_t room), (file, to, size, at, room), pread,
-         .size = size, .offset = at)
+         .size = size, .offset = at, .extra = find_page(to))
 ALIAS(ssize_t, __pread64_chk, (int file, void *to, size_t size, off_t at, size_t room), __pread_chk);
 TRANSFER(ssize_t, readv, (int file, const struct iovec *parts, int count), (file, parts, count), readv,
-         .size = add_lengths(parts, count))
+         .size = add_lengths(parts, count), .extra = find_first_page(parts, count))
 TRANSFER(ssize_t, preadv, (int file, const struct iovec *parts, int count, off_t at), (file, parts, count, at), preadv,
-         .size = add_lengths(parts, count), .offset = at)
+         .size = add_lengths(parts, count), .offset = at, .extra = find_first_page(parts, count))
 ALIAS(ssize_t, preadv64, (int file, const struct iovec *parts, int count, off_t at), preadv);
 TRANSFER(ssize_t, preadv2, (int file, const struct iovec *parts, int count, off_t at, int flags),
-         (file, parts, count, at, flags), preadv, .size = add_lengths(parts, count), .offset = at, .extra = (uint32_t)flags)
+         (file, parts, count, at, flags), preadv, .size = add_lengths(parts, count), .offset = at,
+         .extra = flags ? (uint32_t)flags : find_first_page(parts, count))
 ALIAS(ssize_t, preadv64v2, (int file, const struct iovec *parts, int count, off_t at, int flags), preadv2);
 
-TRANSFER(ssize_t, write, (int file, const void *from, size_t size), (file, from, size), write, .size = size)
+TRANSFER(ssize_t, write, (int file, const void *from, size_t size), (file, from, size), write, .size = size, .extra = find_page(from))
 TRANSFER(ssize_t, pwrite, (int file, const void *from, size_t size, off_t at), (file, from, size, at), pwrite, .size = size,
-         .offset = at)
+         .offset = at, .extra = find_page(from))
 ALIAS(ssize_t, pwrite64, (int file, const void *from, size_t size, off_t at), pwrite);
 TRANSFER(ssize_t, writev, (int file, const struct iovec *parts, int count), (file, parts, count), writev,
-         .size = add_lengths(parts, count))
+         .size = add_lengths(parts, count), .extra = find_first_page(parts, count))
 TRANSFER(ssize_t, pwritev, (int file, const struct iovec *parts, int count, off_t at), (file, parts, count, at), pwritev,
-         .size = add_lengths(parts, count), .offset = at)
+         .size = add_lengths(parts, count), .offset = at, .extra = find_first_page(parts, count))
 ALIAS(ssize_t, pwritev64, (int file, const struct iovec *parts, int count, off_t at), pwritev);
 TRANSFER(ssize_t, pwritev2, (int file, const struct iovec *parts, int count, off_t at, int flags),
-         (file, parts, count, at, flags), pwritev, .size = add_lengths(parts, count), .offset = at, .extra = (uint32_t)flags)
+         (file, parts, count, at, flags), pwritev, .size = add_lengths(parts, count), .offset = at,
+         .extra = flags ? (uint32_t)flags : find_first_page(parts, count))
 ALIAS(ssize_t, pwritev64v2, (int file, const struct iovec *parts, int count, off_t at, int flags), pwritev2);
 
 TRANSFER(off_t, lseek, (int file, off_t at, int whence), (file, at, whence), lseek, .size = (uint64_t)at,

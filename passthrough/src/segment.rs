@@ -73,12 +73,11 @@ pub struct Segment {
 impl Segment {
     /// Begin that of a process in a directory.
     pub fn begin(place: BorrowedFd<'_>, process: &Process<'_>) -> Result<Segment> {
-        let wall = read_clock(ClockId::CLOCK_REALTIME);
-        let name = format!("{}-{wall}.segment", process.number);
+        let name = format!("{}-{}.segment", process.number, read_wall_clock());
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW;
         let mode = Mode::S_IRUSR | Mode::S_IWUSR;
         let file = File::from(open_below(Some(place.as_raw_fd()), name.as_str(), flags, mode)?);
-        file.write_all_at(&make_header(process, wall), 0)?;
+        file.write_all_at(&make_header(process), 0)?;
         Ok(Segment { file, end: PAGE as u64, lost: 0, named: 0, names: HashMap::new() })
     }
 
@@ -150,13 +149,17 @@ macro_rules! lay {
     }};
 }
 
-fn make_header(process: &Process<'_>, wall: u64) -> Vec<u8> {
+fn read_wall_clock() -> u64 {
+    read_clock(ClockId::CLOCK_REALTIME)
+}
+
+fn make_header(process: &Process<'_>) -> Vec<u8> {
     let arguments = process.arguments.get(..PAGE - ARGUMENTS).unwrap_or(process.arguments);
     let mut header = MAGIC.to_vec();
     header.resize(ARGUMENTS, 0);
     let (number, parent) = (process.number as i32, process.parent as i32);
     let checked = MAGIC.len() + 4;
-    lay!(header, checked, (RECORD as u32), number, parent, wall, now(), (arguments.len() as u64), 0u64);
+    lay!(header, checked, (RECORD as u32), number, parent, read_wall_clock(), now(), (arguments.len() as u64), 0u64);
     let checksum = crc32c(header.get(checked..LOST as usize).unwrap_or_default());
     lay!(header, MAGIC.len(), checksum);
     header.extend_from_slice(arguments);

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from recorded_programs import compile_program, python, run_recorded
+from recorded_programs import compile_program, python, read_rows, run_recorded
 from steelyard.traces.names import NameHider
 from steelyard.traces.profile import profile_table
 
@@ -49,6 +50,17 @@ def test_offsets_of_calls_that_go_on_where_the_file_stands(tmp_path: Path) -> No
         ("pread", 1, 3),
         ("read", 4, 4),
     ]
+
+
+@pytest.mark.parametrize(("later", "is_seen"), [(500_000, False), (3600 * 1_000_000_000, True)])
+def test_processes_of_one_boot_share_a_clock(tmp_path: Path, later: int, is_seen: bool) -> None:
+    """Each reads its wall clock at another moment than the other one, which must not move its calls."""
+    code = "import os, sys; os.open(sys.argv[1], os.O_CREAT); os.fork() or os.open(sys.argv[2], os.O_CREAT)"
+    recorded = run_recorded(tmp_path, *python(code, tmp_path / "parent", tmp_path / "child"), check=False)
+    first, second = recorded.segments
+    moved = read_rows([first, replace(second, wall=second.wall + later)], tmp_path / "moved.parquet")
+    steps = [each["start"] - row["start"] for each, row in zip(moved, recorded.rows, strict=True)]
+    assert max(steps) - min(steps) > later / 2 if is_seen else set(steps) == {0}
 
 
 def test_names_errors_and_second_names(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 //! waited for, as when it was recorded. Open loop: when it came then, if what it waits for is done.
 
 mod fidelity;
+mod memory;
 mod perform;
 mod plan;
 mod prepare;

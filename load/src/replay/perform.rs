@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use nix::errno::Errno;
 
+use super::memory::Memory;
 use super::plan::{Given, Kind, Operation, Plan, NONE};
 
 #[path = "../../../recorder/calls.rs"]
@@ -15,8 +16,8 @@ use numbers::{number, LIST};
 const OPEN: u16 = number(b"open");
 const CLOSE: u16 = number(b"close");
 const DUP: u16 = number(b"dup");
-const READS: [u16; 4] = [number(b"read"), number(b"pread"), number(b"readv"), number(b"preadv")];
-const WRITES: [u16; 4] = [number(b"write"), number(b"pwrite"), number(b"writev"), number(b"pwritev")];
+pub const READS: [u16; 4] = [number(b"read"), number(b"pread"), number(b"readv"), number(b"preadv")];
+pub const WRITES: [u16; 4] = [number(b"write"), number(b"pwrite"), number(b"writev"), number(b"pwritev")];
 const COPIES: [u16; 2] = [number(b"copy_file_range"), number(b"sendfile")];
 const LSEEK: u16 = number(b"lseek");
 const FSYNC: u16 = number(b"fsync");
@@ -61,18 +62,19 @@ pub fn name(number: u16) -> &'static str {
     found.and_then(|(_, rest)| rest.split(',').next()).unwrap_or("?")
 }
 
-/// The paths of one stream below its directory, and what it has open.
+/// The paths of one stream below its directory, what it has open, and the memory of its transfers.
 pub struct Files {
+    memory: Memory,
     paths: Vec<CString>,
     handles: Vec<AtomicI32>,
 }
 
 impl Files {
-    pub fn new(plan: &Plan, directory: &str) -> Result<Self, String> {
+    pub fn new(plan: &Plan, directory: &str, memory: Memory) -> Result<Self, String> {
         let below = |path: &String| CString::new(format!("{directory}/{path}"));
         let paths =
             plan.paths.iter().map(below).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-        Ok(Self { paths, handles: (0..plan.handles).map(|_| AtomicI32::new(CLOSED)).collect() })
+        Ok(Self { memory, paths, handles: (0..plan.handles).map(|_| AtomicI32::new(CLOSED)).collect() })
     }
 
     fn path(&self, number: u32) -> Result<&CStr, Errno> {
@@ -176,9 +178,11 @@ impl Files {
 
     fn transfer(&self, operation: &Operation, room: &mut [u8]) -> Result<i64, Errno> {
         let file = self.file(operation.handle)?;
-        let size = (operation.size as usize).min(room.len());
-        let (bytes, offset) = (room.as_mut_ptr(), operation.offset);
-        // SAFETY: the room has at least that size.
+        let (own, offset) = (self.memory.find(operation), operation.offset);
+        let size =
+            if own.is_some() { operation.size as usize } else { (operation.size as usize).min(room.len()) };
+        let bytes = own.unwrap_or(room.as_mut_ptr());
+        // SAFETY: both have at least that size, and only the kernel touches what they point to.
         Ok(unsafe {
             match (is_read(operation.call), offset < 0) {
                 (true, false) => libc::pread(file, bytes.cast(), size, offset),

@@ -22,6 +22,7 @@ struct Head {
     threads: Vec<usize>,
     waits: usize,
     handles: usize,
+    pages: usize,
     trace: String,
     left_out: BTreeMap<String, u64>,
 }
@@ -45,7 +46,7 @@ pub enum Kind {
 }
 
 /// A call, with what it did when it was recorded; times in ns since the trace began.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Operation {
     pub start: u64,
     pub duration: u64,
@@ -57,7 +58,7 @@ pub struct Operation {
     pub path: u32,
     pub other: u32,
     pub extra: u32,
-    waits_end: u32,
+    pub(super) waits_end: u32,
 }
 
 impl Operation {
@@ -73,15 +74,17 @@ pub struct Wait {
     pub count: u32,
 }
 
+#[derive(Default)]
 pub struct Plan {
     pub paths: Vec<String>,
     pub given: Vec<Given>,
     pub threads: Vec<Range<usize>>,
     pub operations: Vec<Operation>,
     pub handles: usize,
+    pub pages: usize, // of memory, that the data of transfers lie in
     pub trace: String,
     pub left_out: BTreeMap<String, u64>,
-    waits: Vec<Wait>,
+    pub(super) waits: Vec<Wait>,
 }
 
 impl Plan {
@@ -111,6 +114,7 @@ impl Plan {
             given: head.given,
             operations: operations.chunks_exact(ROW).map(read_operation).collect(),
             handles: head.handles,
+            pages: head.pages,
             trace: head.trace,
             left_out: head.left_out,
             waits: waits.chunks_exact(WAIT).map(read_wait).collect(),
@@ -222,7 +226,7 @@ mod tests {
 
     fn head(path: &str) -> String {
         format!(
-            r#"{{"version":2,"paths":[{path:?}],"given":[],"threads":[1],"waits":0,"handles":1,"trace":"t","left_out":{{}}}}"#
+            r#"{{"version":2,"paths":[{path:?}],"given":[],"threads":[1],"waits":0,"handles":1,"pages":2,"trace":"t","left_out":{{}}}}"#
         )
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::core::random::Random;
 
+use super::memory::{Memory, PAGE};
 use super::perform::{is_read, is_write, Files};
 use super::plan::Plan;
 use super::tempo::{wait_until, Progress};
@@ -15,7 +16,6 @@ use super::{directory, Job};
 const STACK: usize = 256 << 10;
 const MOST_THREADS: usize = 10_000;
 const LARGEST: usize = 0x7fff_f000; // what the kernel moves in one call
-const ALIGNED: usize = 4096;
 const LEAD: Duration = Duration::from_millis(20);
 
 /// What came of an operation; ns since the stream began.
@@ -63,7 +63,9 @@ pub fn replay(plan: &Arc<Plan>, job: &Job) -> Result<Vec<Stream>, String> {
 }
 
 fn set_up(plan: &Arc<Plan>, job: &Job, stream: usize) -> Result<Setting, String> {
-    let files = Files::new(plan, &directory(stream))?;
+    let memory = Memory::new(plan, job.streams)
+        .map_err(|error| format!("there is no memory for what is moved: {error}"))?;
+    let files = Files::new(plan, &directory(stream), memory)?;
     for given in &plan.given {
         if let Some(handle) = given.handle {
             let opened = files.open_given(given, handle);
@@ -137,13 +139,13 @@ fn since(begin: Instant, at: Instant) -> u64 {
 fn make_room(plan: &Plan, range: Range<usize>) -> Room {
     let operations = plan.operations.get(range).unwrap_or_default();
     let transfers = operations.iter().filter(|each| is_read(each.call) || is_write(each.call));
-    let largest = transfers.map(|each| each.size as usize).max().unwrap_or(0).clamp(ALIGNED, LARGEST);
-    let mut bytes = vec![0; largest + ALIGNED];
+    let largest = transfers.map(|each| each.size as usize).max().unwrap_or(0).clamp(PAGE, LARGEST);
+    let mut bytes = vec![0; largest + PAGE];
     let mut random = Random::new(largest as u64);
     for word in bytes.chunks_exact_mut(8) {
         word.copy_from_slice(&random.next().to_le_bytes());
     }
-    let begin = bytes.as_ptr().align_offset(ALIGNED).min(ALIGNED);
+    let begin = bytes.as_ptr().align_offset(PAGE).min(PAGE);
     Room { bytes, begin, size: largest }
 }
 

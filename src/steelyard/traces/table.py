@@ -111,15 +111,23 @@ def write_table(segments: Iterable[TraceSegment], path: Path, *, anonymous: bool
     return int(count)
 
 
+# So far off, in ns, a wall clock tells of another boot. Within one, all processes share the monotonic clock,
+# and none reads both clocks at one instant: by the wall clock, calls of two processes would change places.
+_APART = 1_000_000_000
+
+
 def _insert(
     database: duckdb.DuckDBPyConnection, segments: Iterable[TraceSegment], hider: NameHider | None
 ) -> None:
     database.executemany("INSERT INTO kinds VALUES (?, ?, ?)", [list(call) for call in list_calls()])
     database.executemany("INSERT INTO errors VALUES (?, ?)", [list(each) for each in errno.errorcode.items()])
-    row, began = 0, None
+    row, began, ahead = 0, None, 0
     for number, segment in enumerate(segments):
+        own = segment.wall - segment.monotonic
+        if began is None or abs(own - ahead) > _APART:
+            ahead = own
         began = segment.wall if began is None else began
-        shift = segment.wall - segment.monotonic - began
+        shift = ahead - began
         for records in segment.read_calls():
             columns = _make_columns(records, number, segment.process, row, shift)
             database.register("piece", columns)

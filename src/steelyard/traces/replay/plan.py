@@ -18,6 +18,7 @@ from steelyard.errors import StoreError, UsageError
 from steelyard.files import write_whole
 from steelyard.traces.calls import list_calls
 from steelyard.traces.folder import TraceFolder
+from steelyard.traces.replay.memory import MemoryLayout, MemoryPages
 from steelyard.traces.replay.order import CallMark, ReplayOrder
 from steelyard.traces.replay.rows import Row, read_rows
 from steelyard.traces.replay.tree import Tree, is_directory_call, list_above
@@ -28,6 +29,9 @@ LARGEST = 0x7FFFF000
 MOST_THREADS = 10_000
 _NONE = 0xFFFFFFFF
 _NUMBERS = {call.name: call.number for call in list_calls()}
+_TRANSFERS = ("read", "write")
+_MOVING = frozenset(call.number for call in list_calls() if call.kind in _TRANSFERS)
+_CALL = 5  # its place in an operation
 _LEFT_OUT = frozenset({"flock", "chown", "msync", "mmap"})
 _ROW = np.dtype(
     [
@@ -41,8 +45,9 @@ _WAIT = np.dtype([("thread", "<u4"), ("count", "<u4")])
 
 @dataclass
 class Thread:
-    """One that was recorded: its calls, and behind each what it waits for."""
+    """One that was recorded, of a process: its calls, and behind each what it waits for."""
 
+    process: int
     operations: list[tuple[int, ...]] = field(default_factory=list)
     waits: list[list[CallMark]] = field(default_factory=list)
 
@@ -66,6 +71,7 @@ class Planner:
     _open: dict[tuple[int, int], int] = field(default_factory=dict)
     _opening: list[tuple[int, int, int, int]] = field(default_factory=list)
     _order: ReplayOrder = field(default_factory=ReplayOrder)
+    _memory: MemoryPages = field(default_factory=MemoryPages)
 
     def take(self, row: Row) -> None:
         """One call, or the note of a descriptor that was open before."""
@@ -75,7 +81,7 @@ class Planner:
             self._take_note(row, path)
         elif path is None or not self._is_meant(row) or row.call in _LEFT_OUT or row.call not in _NUMBERS:
             self.left_out[row.call] += 1
-        elif (row.size or 0) > LARGEST and row.kind in ("read", "write"):
+        elif (row.size or 0) > LARGEST and row.kind in _TRANSFERS:
             raise UsageError(f"a {row.call} of {row.size} bytes is more than any system makes: damaged trace")
         else:
             self._take_call(row, path, other)
@@ -105,9 +111,14 @@ class Planner:
             (
                 *(row.start, row.duration, row.outcome, _offset(row), _size(row), _NUMBERS[row.call], 0),
                 *(_NONE if handle is None else handle, self._number(path)),
-                *(_NONE if second is None else second, (row.detail or 0) & 0xFFFFFFFF),
+                *(_NONE if second is None else second, self._find_extra(row)),
             )
         )
+
+    def _find_extra(self, row: Row) -> int:
+        if row.kind in _TRANSFERS:
+            return self._memory.note(row.process, row.detail, row.size or 0)
+        return (row.detail or 0) & 0xFFFFFFFF
 
     def _is_meant(self, row: Row) -> bool:
         return not self.under or (row.path or "").startswith(f"{self.under.rstrip('/')}/")
@@ -116,7 +127,7 @@ class Planner:
         key = (row.process, row.thread)
         if key not in self._numbers:
             self._numbers[key] = len(self.threads)
-            self.threads.append(Thread())
+            self.threads.append(Thread(row.process))
         return self._numbers[key]
 
     def _number(self, path: str) -> int:
@@ -167,7 +178,8 @@ class Planner:
                 f"{len(self.threads)} threads are more than {MOST_THREADS}; `steelyard trace cut`"
             )
         given = [self._describe_given(each) for each in self.tree.given]
-        operations, waits = self._make_rows()
+        layout = self._memory.lay_out()
+        operations, waits = self._make_rows(layout)
         head = {
             "version": VERSION,
             "paths": list(self._paths),
@@ -175,6 +187,7 @@ class Planner:
             "threads": [len(thread.operations) for thread in self.threads],
             "waits": len(waits),
             "handles": self.handles,
+            "pages": layout.pages,
             "trace": self.name,
             "left_out": dict(self.left_out),
         }
@@ -194,12 +207,14 @@ class Planner:
             "flags": given.flags,
         }
 
-    def _make_rows(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def _make_rows(self, layout: MemoryLayout) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         rows, waits = [], list[tuple[int, int]]()
         for thread in self.threads:
-            for operation, after in zip(thread.operations, thread.waits, strict=True):
+            for (*operation, extra), after in zip(thread.operations, thread.waits, strict=True):
                 waits += [(mark.thread, mark.nth) for mark in after]
-                rows.append((*operation, len(waits)))
+                moves = operation[_CALL] in _MOVING
+                place = layout.find(thread.process, extra) if moves else extra
+                rows.append((*operation, place, len(waits)))
         return np.array(rows, _ROW), np.array(waits, _WAIT)
 
 
