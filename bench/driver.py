@@ -14,10 +14,9 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.process import NotMeasured, run
+from bench.process import NotMeasured, find_load, run
 from bench.row import Row
 from bench.setting import Setting
-from steelyard.workloads.kit.load.options import LOAD
 
 CONNECTIONS = 32
 MOST = 2.0  # as many times wrk's: at least half of its rate
@@ -29,9 +28,7 @@ _RATE = re.compile(r"^Requests/sec:\s+(\d+(?:\.\d+)?)$", re.MULTILINE)
 
 def rows(setting: Setting) -> Iterator[Row]:
     """Seconds for each request, as its rate says, and of CPU, in a closed loop over as many connections."""
-    program = Path(LOAD.bundled) / f"{LOAD.name}-{os.uname().machine}"
-    if not program.is_file():
-        raise NotMeasured(f"{LOAD.name} is not built: make probe")
+    program = find_load()
     seconds = 1 if setting.quick else 3
     client, server = _choose_cores()
     with _serve(program, server) as at:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.process import NotMeasured, run
+from bench.process import NotMeasured, find_load, run
 from bench.row import Row
 from bench.setting import Setting, steelyard
 from steelyard.errors import SteelyardError
@@ -23,7 +23,6 @@ from steelyard.traces.profile import profile_table
 from steelyard.traces.recorder import choose_recorder
 from steelyard.traces.recording import complete_trace, run_recorded
 from steelyard.traces.replay.plan import make_plan
-from steelyard.workloads.kit.load.options import LOAD
 from steelyard.workloads.replay.output import ReplaySummary, read_summary
 
 SQLITE = """
@@ -143,5 +142,5 @@ def _replay(trace: TraceFolder, place: Path) -> ReplaySummary:
     make_plan(trace, place / "plan", under=str(place / "data"))
     job = {"plan": str(place / "plan"), "streams": 1, "speed": 1.0, "open": False, "stagger": 0.0, "seed": 1}
     for stage in ("prepare", "run"):
-        said = run(LOAD.argv("replay", json.dumps({**job, "stage": stage})), cwd=place).output
+        said = run((str(find_load()), "replay", json.dumps({**job, "stage": stage})), cwd=place).output
     return read_summary(said)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from steelyard.workloads.kit.load.options import LOAD
+
 LONGEST = 600.0
 EVIDENCE = 400
 
@@ -40,6 +42,14 @@ def compile_c(source: Path, program: Path, *options: str) -> Path:
     if compiler is None:
         raise NotMeasured(f"there is no C compiler for {source.name} (apt: gcc libc6-dev)")
     run((compiler, "-O2", *options, "-o", str(program), str(source)))
+    return program
+
+
+def find_load() -> Path:
+    """This checkout's own load driver. Raises NotMeasured where it is not built."""
+    program = Path(LOAD.bundled) / f"{LOAD.name}-{os.uname().machine}"
+    if not program.is_file():
+        raise NotMeasured(f"{LOAD.name} is not built: make probe")
     return program
 
 
