@@ -84,12 +84,12 @@ def python(code: str, *words: object) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", "-c", code, *map(str, words))
 
 
-def compile_program(place: Path, source: str, *options: str) -> Path:
+def compile_program(place: Path, source: str, *options: str, compiler: str = "cc") -> Path:
     """A C program, compiled; skipped where there is no compiler."""
     program = place / "program"
     (place / "program.c").write_text(source)
     try:
-        subprocess.run(["cc", "-O1", "-o", program, place / "program.c", *options], check=True)
+        subprocess.run([compiler, "-O1", "-o", program, place / "program.c", *options], check=True)
     except FileNotFoundError:
         pytest.skip("no C compiler is installed (apt: gcc libc6-dev)")
     return program

@@ -27,6 +27,7 @@ for turn in range(20):
 assert base.execute("SELECT count(*) FROM t").fetchone() == (4000,)
 base.close()
 """
+ROOT = Path(__file__).parents[2]
 _SAID = re.compile(r"(pread64|pwrite64|read|write|fdatasync|fsync)\(\d+<([^>]*)>.*= (\d+)")
 _NAMES = {"pread64": "pread", "pwrite64": "pwrite"}
 
@@ -50,6 +51,65 @@ def test_a_database_s_calls_are_those_that_the_kernel_is_asked(tmp_path: Path) -
     assert ours == count_by_strace(there, *python(SQLITE, there))
     assert sum(count for (call, _), count in ours.items() if call == "pwrite") > 20
     assert not [segment for segment in recorded.segments if segment.torn or any(segment.unseen.values())]
+
+
+CALLS = r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    char block[4096] = {1};
+    int file = open(words[1], O_CREAT | O_RDWR, 0600);
+    for (int turn = 0; turn < 100; turn++) pwrite(file, block, sizeof block, 4096L * turn);
+    fsync(file);
+    pread(file, block, 10, 5);
+    read(file, block, 20);
+    close(file);
+    FILE *stream = fopen(words[1], "a");
+    fputs("more", stream);
+    fclose(stream);
+    return rename(words[1], words[2]);
+}
+"""
+
+
+@pytest.mark.skipif(
+    not shutil.which("aarch64-linux-gnu-gcc") or not shutil.which("qemu-aarch64"),
+    reason="a compiler for aarch64 or an emulator of it is not installed "
+    "(apt: gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)",
+)
+def test_it_records_on_aarch64(tmp_path: Path) -> None:
+    """By an emulator, which does not empty a child's table as a kernel does: so there is one process."""
+    library, trace, data = tmp_path / "recorder", tmp_path / "trace", tmp_path / "data"
+    subprocess.run([ROOT / "scripts" / "build-recorder", "aarch64", library], check=True)
+    program = compile_program(tmp_path, CALLS, compiler="aarch64-linux-gnu-gcc")
+    trace.mkdir(mode=0o700)
+    given = (f"{name}={value}" for name, value in preload_variables(library, trace).items())
+    words = [
+        "qemu-aarch64",
+        "-L",
+        "/usr/aarch64-linux-gnu",
+        *(word for each in given for word in ("-E", each)),
+    ]
+    ended = subprocess.run(
+        [*words, program, data, tmp_path / "renamed"], check=True, capture_output=True, text=True
+    )
+    recorded = read_recorded(tmp_path, ended)
+    calls = [(row["call"], row["offset"], row["result"]) for row in recorded.on(data)]
+    assert calls[0] == ("open", None, calls[0][2])
+    assert calls[1:101] == [("pwrite", 4096 * turn, 4096) for turn in range(100)]
+    assert [each[0] for each in calls[101:]] == [
+        "fsync",
+        "pread",
+        "read",
+        "close",
+        "open",
+        "write",
+        "close",
+        "rename",
+    ]
+    assert (calls[103], calls[106]) == (("read", 0, 20), ("write", 409_600, 4))
+    assert [segment.torn for segment in recorded.segments] == [0]
 
 
 STREAMS = r"""
