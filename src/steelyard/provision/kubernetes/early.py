@@ -51,7 +51,7 @@ async def _ask(server: ApiServer, pod: str) -> str:
             stream = await server.open_exec(pod, CONTAINER, ("sh", "-c", _QUESTION))
             channel = ExecChannel(pod, stream)
             try:
-                return str(ipaddress.ip_address((await channel.stdout.read()).decode().strip()))
+                return str(ipaddress.ip_address((await channel.stdout.readline()).decode().strip()))
             finally:
                 channel.close()
                 await channel.wait_closed()
