@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,15 +19,15 @@ def test_pages_of_processes_lie_one_after_the_other_without_gaps() -> None:
         pages.note(process, page, size)
     layout = pages.lay_out()
     assert layout.pages == 3 + 1 + 1
-    assert [layout.find(1, page) for page in (5000, 5001, 5002, 9000)] == [1, 2, 3, 4]
-    assert layout.find(2, 5000) == 5
+    assert list(layout.find(1, np.array([5000, 5001, 5002, 9000, 0]))) == [1, 2, 3, 4, 0]
+    assert list(layout.find(2, np.array([5000]))) == [5]
 
 
 def test_what_is_no_page_has_no_place() -> None:
     pages = MemoryPages()
     assert pages.note(1, None, 10) == pages.note(1, 2, 10) == pages.note(1, 5000, 0) == 0
     layout = pages.lay_out()
-    assert (layout.pages, layout.find(1, 0)) == (0, 0)
+    assert (layout.pages, *layout.find(1, np.array([0]))) == (0, 0)
 
 
 @given(CALLS)
@@ -36,7 +37,7 @@ def test_data_that_were_apart_stay_apart_and_those_side_by_side_do(calls: list[t
         pages.note(*call)
     layout, places = pages.lay_out(), dict[tuple[int, int], int]()
     for process, page, size in calls:
-        first = layout.find(process, page)
+        (first,) = layout.find(process, np.array([page]))
         for number in range(-(-size // PAGE)):
             assert places.setdefault((process, page + number), first + number) == first + number
     assert sorted(places.values()) == list(range(1, layout.pages + 1))

@@ -78,7 +78,7 @@ def test_descriptors_are_those_of_their_process_or_of_the_one_that_forked_it() -
         parents={2: 1},
     )
     assert planner.left_out == {"close": 1, "pread": 1}, "a child that closes does not close its parent's"
-    assert [len(thread.operations) for thread in planner.threads] == [3, 1]
+    assert [len(thread) for thread in planner.threads] == [3, 1]
 
 
 def test_a_number_is_given_again_only_after_it_was_given_back() -> None:
@@ -90,7 +90,12 @@ def test_a_number_is_given_again_only_after_it_was_given_back() -> None:
         row(start=40, call="pread", path="/b", descriptor=3, offset=0, size=1, result=1, thread=2),
     )
     assert not planner.left_out
-    assert [operation[7] for thread in planner.threads for operation in thread.operations] == [0, 0, 1, 1]
+    assert [handle for thread in planner.threads for handle in thread.read_operations()["handle"]] == [
+        0,
+        0,
+        1,
+        1,
+    ]
 
 
 def test_a_copied_descriptor_is_copied_again() -> None:
@@ -99,7 +104,7 @@ def test_a_copied_descriptor_is_copied_again() -> None:
         row(call="dup", path="/a", descriptor=10, detail=3, result=10),
         row(call="pwrite", path="/a", descriptor=10, offset=0, size=1, result=1),
     )
-    assert [operation[7] for operation in planner.threads[0].operations] == [0, 1, 1]
+    assert list(planner.threads[0].read_operations()["handle"]) == [0, 1, 1]
     assert not planner.left_out
 
 

@@ -6,10 +6,12 @@ are not in the processor's caches come from memory.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 PAGE = 4096
 _LOWEST = 1024
@@ -52,12 +54,13 @@ class MemoryLayout:
         self._places[process].append(self.pages)
         self.pages += count
 
-    def find(self, process: int, page: int) -> int:
-        """The place of a page, from 1 on; 0 where the page is not known."""
-        if not page:
-            return 0
-        index = bisect_right(self._begins[process], page) - 1
-        return 1 + self._places[process][index] + page - self._begins[process][index]
+    def find(self, process: int, pages: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The places of a process's pages, from 1 on; 0 where a page is 0, as it is not known."""
+        if not self._begins[process]:
+            return np.zeros(len(pages), np.int64)
+        begins, places = np.array(self._begins[process]), np.array(self._places[process])
+        index = np.searchsorted(begins, pages, "right") - 1
+        return np.where(pages == 0, 0, 1 + places[index] + pages - begins[index])
 
 
 def _join_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from steelyard.errors import StoreError, UsageError
 from steelyard.files import write_whole
 from steelyard.traces.calls import list_calls
@@ -21,35 +19,15 @@ from steelyard.traces.folder import TraceFolder
 from steelyard.traces.replay.memory import MemoryLayout, MemoryPages
 from steelyard.traces.replay.order import CallMark, ReplayOrder
 from steelyard.traces.replay.rows import Row, read_rows
+from steelyard.traces.replay.thread import TRANSFERS, Operation, Thread
 from steelyard.traces.replay.tree import Tree, is_directory_call, list_above
 
 VERSION = 2
 LARGEST = 0x7FFFF000
 """Bytes that the kernel moves in one call at most."""
 MOST_THREADS = 10_000
-_NONE = 0xFFFFFFFF
 _NUMBERS = {call.name: call.number for call in list_calls()}
-_TRANSFERS = ("read", "write")
-_MOVING = frozenset(call.number for call in list_calls() if call.kind in _TRANSFERS)
-_CALL = 5  # its place in an operation
 _LEFT_OUT = frozenset({"flock", "chown", "msync", "mmap"})
-_ROW = np.dtype(
-    [
-        *(("start", "<u8"), ("duration", "<u8"), ("result", "<i8"), ("offset", "<i8"), ("size", "<u8")),
-        *(("call", "<u2"), ("unused", "<u2"), ("handle", "<u4"), ("path", "<u4"), ("other", "<u4")),
-        *(("extra", "<u4"), ("waits_end", "<u4")),
-    ]
-)
-_WAIT = np.dtype([("thread", "<u4"), ("count", "<u4")])
-
-
-@dataclass
-class Thread:
-    """One that was recorded, of a process: its calls, and behind each what it waits for."""
-
-    process: int
-    operations: list[tuple[int, ...]] = field(default_factory=list)
-    waits: list[list[CallMark]] = field(default_factory=list)
 
 
 @dataclass
@@ -81,7 +59,7 @@ class Planner:
             self._take_note(row, path)
         elif path is None or not self._is_meant(row) or row.call in _LEFT_OUT or row.call not in _NUMBERS:
             self.left_out[row.call] += 1
-        elif (row.size or 0) > LARGEST and row.kind in _TRANSFERS:
+        elif (row.size or 0) > LARGEST and row.kind in TRANSFERS:
             raise UsageError(f"a {row.call} of {row.size} bytes is more than any system makes: damaged trace")
         else:
             self._take_call(row, path, other)
@@ -104,19 +82,16 @@ class Planner:
         self.tree.learn(row, path, other)
         number = self._find_thread(row)
         thread = self.threads[number]
-        mark = CallMark(row.end, number, len(thread.operations) + 1)
-        thread.waits.append(self._order.find_waits(row, mark, path, other, handle))
+        mark = CallMark(row.end, number, len(thread) + 1)
         second = source if other is None else self._number(other)
-        thread.operations.append(
-            (
-                *(row.start, row.duration, row.outcome, _offset(row), _size(row), _NUMBERS[row.call], 0),
-                *(_NONE if handle is None else handle, self._number(path)),
-                *(_NONE if second is None else second, self._find_extra(row)),
-            )
+        made = Operation(
+            *(row.start, row.duration, row.outcome, _offset(row), _size(row), _NUMBERS[row.call]),
+            *(handle, self._number(path), second, self._find_extra(row)),
         )
+        thread.add(made, self._order.find_waits(row, mark, path, other, handle))
 
     def _find_extra(self, row: Row) -> int:
-        if row.kind in _TRANSFERS:
+        if row.kind in TRANSFERS:
             return self._memory.note(row.process, row.detail, row.size or 0)
         return (row.detail or 0) & 0xFFFFFFFF
 
@@ -171,7 +146,7 @@ class Planner:
 
     def write(self, path: Path) -> None:
         """The plan, whole or not at all. Raises StoreError, and UsageError for one that nobody can run."""
-        if not any(thread.operations for thread in self.threads):
+        if not any(map(len, self.threads)):
             raise UsageError("there is no call in this trace that can be made again")
         if len(self.threads) > MOST_THREADS:
             raise UsageError(
@@ -179,21 +154,20 @@ class Planner:
             )
         given = [self._describe_given(each) for each in self.tree.given]
         layout = self._memory.lay_out()
-        operations, waits = self._make_rows(layout)
+        operations, waits = self._lay_out_threads(layout)
         head = {
             "version": VERSION,
             "paths": list(self._paths),
             "given": given,
-            "threads": [len(thread.operations) for thread in self.threads],
-            "waits": len(waits),
+            "threads": [len(thread) for thread in self.threads],
+            "waits": sum(thread.count_waits() for thread in self.threads),
             "handles": self.handles,
             "pages": layout.pages,
             "trace": self.name,
             "left_out": dict(self.left_out),
         }
-        content = json.dumps(head).encode() + b"\n" + operations.tobytes() + waits.tobytes()
         try:
-            write_whole(path, content)
+            write_whole(path, b"".join((json.dumps(head).encode(), b"\n", *operations, *waits)))
         except OSError as error:
             raise StoreError(f"cannot write {path}: {error.strerror}") from error
 
@@ -207,15 +181,14 @@ class Planner:
             "flags": given.flags,
         }
 
-    def _make_rows(self, layout: MemoryLayout) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        rows, waits = [], list[tuple[int, int]]()
+    def _lay_out_threads(self, layout: MemoryLayout) -> tuple[list[memoryview], list[memoryview]]:
+        operations, waits, before = list[memoryview](), list[memoryview](), 0
         for thread in self.threads:
-            for (*operation, extra), after in zip(thread.operations, thread.waits, strict=True):
-                waits += [(mark.thread, mark.nth) for mark in after]
-                moves = operation[_CALL] in _MOVING
-                place = layout.find(thread.process, extra) if moves else extra
-                rows.append((*operation, place, len(waits)))
-        return np.array(rows, _ROW), np.array(waits, _WAIT)
+            calls, after = thread.lay_out(layout, before)
+            operations.append(calls)
+            waits.append(after)
+            before += thread.count_waits()
+        return operations, waits
 
 
 def make_plan(trace: TraceFolder, target: Path, *, under: str = "") -> Planner:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import errno
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.errors import StoreError
 from steelyard.store.database import OFFLINE, escape_path, first_line, quote
-from steelyard.traces.table import VERSION
+from steelyard.traces.table import MEMORY, VERSION
 
 _PIECE = 100_000
 _VERSION = """
 SELECT decode(value) FROM parquet_kv_metadata({path}) WHERE decode(key) = 'steelyard_trace'
 """
 _QUERY = """
-SELECT start - min(start) OVER () AS start, duration, process, thread, call, kind, path, other, descriptor,
-  "offset", size, result, error, detail, file_size
+SELECT start - (SELECT min(start) FROM read_parquet({path})) AS start, duration, process, thread,
+  call, kind, path, other, descriptor, "offset", size, result, error, detail, file_size
 FROM read_parquet({path}) ORDER BY start
 """
 _NUMBERS = {name: number for number, name in errno.errorcode.items()}
@@ -61,7 +62,10 @@ def read_rows(table: Path) -> Iterator[Row]:
     import duckdb
 
     try:
-        with duckdb.connect(config=OFFLINE) as database:
+        with (
+            tempfile.TemporaryDirectory() as place,
+            duckdb.connect(config=OFFLINE | {"memory_limit": MEMORY, "temp_directory": place}) as database,
+        ):
             path = quote(escape_path(table))
             _check_version(database.execute(_VERSION.format(path=path)).fetchall(), table)
             asked = database.execute(_QUERY.format(path=path))
