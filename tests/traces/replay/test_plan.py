@@ -160,6 +160,12 @@ def test_a_plan_says_what_it_has(tmp_path: Path) -> None:
     assert len(rows) == 2 * 64
 
 
+@pytest.mark.parametrize("lie", [{"duration": -5}, {"offset": 2**63}, {"start": 2**64}])
+def test_a_trace_that_lies_about_numbers_is_refused(lie: dict[str, int]) -> None:
+    with pytest.raises(UsageError, match="numbers that no call has"):
+        plan(row(call="truncate", path="/a", **lie))
+
+
 @pytest.mark.parametrize(
     ("recorded", "kept"),
     [
