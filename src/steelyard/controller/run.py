@@ -21,9 +21,9 @@ from steelyard.controller.origin import (
     describe_plugin_changes,
     describe_plugins,
 )
+from steelyard.controller.plan.replayed import check_traces
 from steelyard.controller.session import Session
 from steelyard.controller.timeline.functions import load_functions, read_texts, reload_functions, save_texts
-from steelyard.controller.trial.replays import check_traces
 from steelyard.design import Design, Results
 from steelyard.errors import UsageError
 from steelyard.hosts.sweep import sweep

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from steelyard.controller.choices import RunChoices, choose_site
 from steelyard.controller.pace import TrialPace, find_pace
 from steelyard.controller.plan.preview import Preview, preview
+from steelyard.controller.plan.replayed import check_traces
 from steelyard.controller.scratch import choose_scratch, scratch_warnings
-from steelyard.controller.trial.replays import check_traces
 from steelyard.model.experiment import Experiment
 from steelyard.model.trial import show_level
 from steelyard.store.layout import Store
