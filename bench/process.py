@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from steelyard.errors import SteelyardError
+from steelyard.tools.bundled import find_here
 from steelyard.workloads.kit.load.options import LOAD
 
 LONGEST = 600.0
@@ -47,10 +49,10 @@ def compile_c(source: Path, program: Path, *options: str) -> Path:
 
 def find_load() -> Path:
     """This checkout's own load driver. Raises NotMeasured where it is not built."""
-    program = Path(LOAD.bundled) / f"{LOAD.name}-{os.uname().machine}"
-    if not program.is_file():
-        raise NotMeasured(f"{LOAD.name} is not built: make probe")
-    return program
+    try:
+        return find_here(LOAD)
+    except SteelyardError as error:
+        raise NotMeasured(str(error)) from error
 
 
 def run(

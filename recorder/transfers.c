@@ -33,7 +33,8 @@ static uint32_t find_first_page(const struct iovec *parts, int count) { return c
     }
 
 TRANSFER(ssize_t, read, (int file, void *to, size_t size), (file, to, size), read, .size = size, .extra = find_page(to))
-TRANSFER(ssize_t, __read_chk, (int file, void *to, size_t size, size_t room), (file, to, size, room), read, .size = size, .extra = find_page(to))
+TRANSFER(ssize_t, __read_chk, (int file, void *to, size_t size, size_t room), (file, to, size, room), read,
+         .size = size, .extra = find_page(to))
 TRANSFER(ssize_t, pread, (int file, void *to, size_t size, off_t at), (file, to, size, at), pread, .size = size, .offset = at,
          .extra = find_page(to))
 ALIAS(ssize_t, pread64, (int file, void *to, size_t size, off_t at), pread);
@@ -50,7 +51,8 @@ TRANSFER(ssize_t, preadv2, (int file, const struct iovec *parts, int count, off_
          .extra = flags ? (uint32_t)flags : find_first_page(parts, count))
 ALIAS(ssize_t, preadv64v2, (int file, const struct iovec *parts, int count, off_t at, int flags), preadv2);
 
-TRANSFER(ssize_t, write, (int file, const void *from, size_t size), (file, from, size), write, .size = size, .extra = find_page(from))
+TRANSFER(ssize_t, write, (int file, const void *from, size_t size), (file, from, size), write, .size = size,
+         .extra = find_page(from))
 TRANSFER(ssize_t, pwrite, (int file, const void *from, size_t size, off_t at), (file, from, size, at), pwrite, .size = size,
          .offset = at, .extra = find_page(from))
 ALIAS(ssize_t, pwrite64, (int file, const void *from, size_t size, off_t at), pwrite);

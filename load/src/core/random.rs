@@ -24,6 +24,13 @@ impl Random {
         scramble(self.state)
     }
 
+    /// Fill whole words; a rest of fewer than eight bytes stays as it is.
+    pub fn fill(&mut self, bytes: &mut [u8]) {
+        for word in bytes.chunks_exact_mut(8) {
+            word.copy_from_slice(&self.next().to_le_bytes());
+        }
+    }
+
     /// From 0 up to, but not including, 1.
     pub fn fraction(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64

@@ -55,10 +55,9 @@ impl Memory {
     fn fill(&mut self, plan: &Plan) {
         let mut random = Random::new(self.pages as u64);
         for page in self.find_written(plan) {
-            for word in 0..PAGE / 8 {
-                // SAFETY: it lies in our memory, which nobody else uses yet.
-                unsafe { ((self.begin + page * PAGE) as *mut u64).add(word).write(random.next()) }
-            }
+            // SAFETY: it lies in our memory, which nobody else uses yet.
+            random
+                .fill(unsafe { std::slice::from_raw_parts_mut((self.begin + page * PAGE) as *mut u8, PAGE) });
         }
     }
 

@@ -64,7 +64,7 @@ pub fn name(number: u16) -> &'static str {
 
 /// The paths of one stream below its directory, what it has open, and the memory of its transfers.
 pub struct Files {
-    memory: Memory,
+    pub memory: Memory,
     paths: Vec<CString>,
     handles: Vec<AtomicI32>,
 }

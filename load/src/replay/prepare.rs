@@ -23,10 +23,7 @@ pub fn prepare(plan: &Plan, streams: usize) -> Result<String, String> {
         return Err(format!("the files of this trace need {wanted} bytes, and there are {free} here"));
     }
     let mut content = vec![0; BLOCK];
-    let mut random = Random::new(1);
-    for word in content.chunks_exact_mut(8) {
-        word.copy_from_slice(&random.next().to_le_bytes());
-    }
+    Random::new(1).fill(&mut content);
     for stream in 0..streams {
         make_all(plan, &directory(stream), &content)?;
     }

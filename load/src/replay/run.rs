@@ -9,7 +9,7 @@ use crate::core::random::Random;
 
 use super::memory::{Memory, PAGE};
 use super::perform::{is_read, is_write, Files};
-use super::plan::Plan;
+use super::plan::{Operation, Plan};
 use super::tempo::{wait_until, Progress};
 use super::{directory, Job};
 
@@ -89,7 +89,7 @@ fn start_thread(
     let work = move || {
         let range = setting.plan.threads.get(thread).cloned().unwrap_or_default();
         let mut done = vec![Done::default(); range.len()];
-        let mut room = make_room(&setting.plan, range);
+        let mut room = make_room(&setting, range);
         barrier.wait();
         let begin = *start.get_or_init(Instant::now) + later;
         wait_until(begin);
@@ -135,16 +135,16 @@ fn since(begin: Instant, at: Instant) -> u64 {
     u64::try_from(at.saturating_duration_since(begin).as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Memory for the largest transfer of a thread; it begins at a page, for files that are open for direct I/O.
-fn make_room(plan: &Plan, range: Range<usize>) -> Room {
-    let operations = plan.operations.get(range).unwrap_or_default();
-    let transfers = operations.iter().filter(|each| is_read(each.call) || is_write(each.call));
+/// Memory for the largest transfer of a thread of which no other memory is known; it begins at a page, for files that
+/// are open for direct I/O.
+fn make_room(setting: &Setting, range: Range<usize>) -> Room {
+    let operations = setting.plan.operations.get(range).unwrap_or_default();
+    let is_transfer = |each: &&Operation| is_read(each.call) || is_write(each.call);
+    let transfers =
+        operations.iter().filter(is_transfer).filter(|each| setting.files.memory.find(each).is_none());
     let largest = transfers.map(|each| each.size as usize).max().unwrap_or(0).clamp(PAGE, LARGEST);
     let mut bytes = vec![0; largest + PAGE];
-    let mut random = Random::new(largest as u64);
-    for word in bytes.chunks_exact_mut(8) {
-        word.copy_from_slice(&random.next().to_le_bytes());
-    }
+    Random::new(largest as u64).fill(&mut bytes);
     let begin = bytes.as_ptr().align_offset(PAGE).min(PAGE);
     Room { bytes, begin, size: largest }
 }

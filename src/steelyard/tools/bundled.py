@@ -6,6 +6,7 @@ Nothing is fetched or compiled on a host: a run copies them to its hosts.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
@@ -32,6 +33,15 @@ mv -f "$new" "$0/bin/$2"
 def is_built(tool: Tool) -> bool:
     """For any kind of machine."""
     return bool(_list_programs(tool))
+
+
+def find_here(tool: Tool) -> Path:
+    """The one for this machine. Raises SteelyardError where it was not built."""
+    path = Path(tool.bundled) / f"{tool.name}-{os.uname().machine}"
+    if not path.is_file():
+        hint = "`make probe` builds it in a checkout of Steelyard; it needs a C compiler, and Rust"
+        raise SteelyardError(f"{tool.name} was not built for {os.uname().machine}", hint=hint)
+    return path
 
 
 def sources(tool: Tool) -> tuple[Path]:

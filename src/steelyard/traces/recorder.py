@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.errors import SteelyardError
 from steelyard.hosts.capturing import WAYS, preload_variables, write_passthrough
+from steelyard.tools.bundled import find_here
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,7 @@ class Recorder:
 
 def find_recorder(way: str = "io") -> Path:
     """Raises SteelyardError where it was not built."""
-    machine, tool = os.uname().machine, WAYS[way]
-    path = Path(tool.bundled) / f"{tool.name}-{machine}"
-    if not path.is_file():
-        hint = "`make probe` builds it in a checkout of Steelyard; it needs a C compiler, and Rust"
-        raise SteelyardError(f"{tool.name} was not built for {machine}", hint=hint)
-    return path
+    return find_here(WAYS[way])
 
 
 def choose_recorder(name: str, over: tuple[str, ...] = ()) -> Recorder:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import UsageError
-from steelyard.transports.kubernetes.kubeconfig import find_places, read_access
+from steelyard.transports.kubernetes.kubeconfig import find_kubeconfigs, read_access
 
 WHOLE = """
 current-context: work
@@ -70,7 +70,7 @@ def test_of_several_files_the_first_to_name_a_thing_wins(
     assert access.server == "https://two.example"
     assert access.user.token is not None
     assert access.user.token.get_secret_value() == "mine"
-    listed = os.pathsep.join(map(str, find_places(None)))
+    listed = os.pathsep.join(map(str, find_kubeconfigs(None)))
     monkeypatch.delenv("KUBECONFIG")
     assert read_access(listed) == access, "who cleans up later needs no variable"
 

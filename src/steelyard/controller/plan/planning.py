@@ -40,9 +40,9 @@ def make_plan(
 ) -> RunPlan:
     """Look ahead, on a site that overrides the experiment's. Raises UsageError, SpecError."""
     named, chosen = choose_site(RunChoices(site), experiment), choose_scratch(scratch)
-    check_traces(experiment, store)
     where = chosen or store.scratch.absolute()
     ahead = _preview_here(experiment, where, store, here=named.site.install_policy == "here")
+    check_traces(experiment, ahead.cells, store)
     return RunPlan(
         experiment, ahead, where, named.name, [*named.notes, *scratch_warnings(chosen, named.site)]
     )

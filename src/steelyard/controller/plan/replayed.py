@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.model.experiment import Experiment
 from steelyard.model.replay import ReplayedTrace
-from steelyard.model.space import cells
 from steelyard.model.trial import Cell
 from steelyard.spec.bind import bind_all
 from steelyard.store.layout import Store
@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from steelyard.traces.folder import TraceFolder
 
 
-def check_traces(experiment: Experiment, store: Store) -> None:
+def check_traces(experiment: Experiment, cells: Sequence[Cell], store: Store) -> None:
     """Whether each trace that a workload replays is there and sound. Raises UnknownName, StoreError."""
-    first, *others = cells(experiment, experiment.seed or 0)
-    if not _list_traces(experiment, first):
+    if not _list_traces(experiment, cells[0]):
         return
-    wanted = (each for cell in (first, *others) for each in _list_traces(experiment, cell))
+    wanted = (each for cell in cells for each in _list_traces(experiment, cell))
     for each in dict.fromkeys(wanted):
         find_replayed(experiment, store, each).verify()
 

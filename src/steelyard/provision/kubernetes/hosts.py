@@ -28,7 +28,7 @@ from steelyard.provision.kubernetes.release import release
 from steelyard.provision.kubernetes.rental import PodRental, PodRentalFile
 from steelyard.provision.kubernetes.waiting import JOBS, Wanted, await_pods
 from steelyard.transports.kubernetes.api import ApiServer
-from steelyard.transports.kubernetes.kubeconfig import find_places, read_access
+from steelyard.transports.kubernetes.kubeconfig import find_kubeconfigs, read_access
 from steelyard.transports.kubernetes.pods import PodState
 from steelyard.transports.kubernetes.transport import PodPlace, PodTransport
 
@@ -41,7 +41,7 @@ async def lease_pods(
     access = read_access(use.kubeconfig, use.context)
     namespace = use.namespace or access.namespace
     folder = str(log.absolute().parent)
-    place = os.pathsep.join(str(path.absolute()) for path in find_places(use.kubeconfig))
+    place = os.pathsep.join(str(path.absolute()) for path in find_kubeconfigs(use.kubeconfig))
     rental = PodRental(
         secrets.token_hex(4),
         token.run,

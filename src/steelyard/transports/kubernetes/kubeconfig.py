@@ -121,7 +121,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 def read_access(path: str | None = None, context: str | None = None) -> ClusterAccess:
     """What a context says, the current one by default. Raises UsageError, without anything secret in it."""
-    files = [(place, _load(place)) for place in find_places(path)]
+    files = [(place, _load(place)) for place in find_kubeconfigs(path)]
     name = context or next(
         (str(text["current-context"]) for _, text in files if text.get("current-context")), ""
     )
@@ -149,7 +149,7 @@ def decode_or_read(data: str | None, path: str | None, folder: Path, what: str) 
         raise UsageError(f"{what} {path} of the kubeconfig cannot be read: {error.strerror}") from error
 
 
-def find_places(path: str | None) -> list[Path]:
+def find_kubeconfigs(path: str | None) -> list[Path]:
     """The files that are there, of one path or of several, as KUBECONFIG has them. Raises UsageError."""
     listed = path or os.environ.get(VARIABLE) or DEFAULT
     names = [Path(each) for each in listed.split(os.pathsep) if each]
