@@ -64,11 +64,17 @@ uint32_t find_name(int descriptor) {
     return known ? known->name : 0;
 }
 
+static uint32_t name_file(int descriptor, int directory, const char *path, const struct stat *is) {
+    if (!path)
+        return name_descriptor(descriptor);
+    return is->st_nlink ? name_opened(descriptor, directory, path) : name_path(directory, path); /* O_TMPFILE has no name */
+}
+
 void add_opened(int descriptor, int directory, const char *path, int flags, uint64_t start, uint64_t duration) {
     struct descriptor *known = find_to_change(descriptor);
     struct stat is;
     bool is_kept = is_recording() && lies_on_disk(descriptor, &is);
-    uint32_t name = is_kept ? path ? name_path(directory, path) : name_descriptor(descriptor) : 0;
+    uint32_t name = is_kept ? name_file(descriptor, directory, path, &is) : 0;
     if (known)
         *known = (struct descriptor){.kind = is_kept ? STORAGE : OTHER, .name = name};
     if (is_kept)

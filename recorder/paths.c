@@ -4,6 +4,7 @@
 #include "segment.h"
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,14 +205,19 @@ BY_PATH(renameat2, (int at, const char *path, int to_at, const char *to, unsigne
 BY_PATH(link, (const char *path, const char *to), (path, to), link, AT_FDCWD, .extra = name_path(AT_FDCWD, to))
 BY_PATH(linkat, (int at, const char *path, int to_at, const char *to, int flags), (at, path, to_at, to, flags), link,
          at, .extra = name_path(to_at, to))
-BY_PATH(symlink, (const char *path, const char *to), (path, to), symlink, AT_FDCWD, .extra = name_path(AT_FDCWD, to))
-BY_PATH(symlinkat, (const char *path, int at, const char *to), (path, at, to), symlink, AT_FDCWD, .extra = name_path(at, to))
+static int64_t measure(const char *text) { return text ? (int64_t)strnlen(text, PATH_MAX) : 0; }
 
-BY_PATH_AS(ssize_t, readlink, (const char *path, char *to, size_t size), (path, to, size), readlink, AT_FDCWD, .flags = 0)
+BY_PATH(symlink, (const char *target, const char *path), (target, path), symlink, AT_FDCWD,
+        .extra = name_target(AT_FDCWD, path, target, measure(target)))
+BY_PATH(symlinkat, (const char *target, int at, const char *path), (target, at, path), symlink, at,
+        .extra = name_target(at, path, target, measure(target)))
+
+BY_PATH_AS(ssize_t, readlink, (const char *path, char *to, size_t size), (path, to, size), readlink, AT_FDCWD,
+           .extra = name_target(AT_FDCWD, path, to, result))
 BY_PATH_AS(ssize_t, readlinkat, (int at, const char *path, char *to, size_t size), (at, path, to, size), readlink, at,
-           .flags = 0)
+           .extra = name_target(at, path, to, result))
 BY_PATH_AS(ssize_t, __readlink_chk, (const char *path, char *to, size_t size, size_t room), (path, to, size, room), readlink,
-           AT_FDCWD, .flags = 0)
+           AT_FDCWD, .extra = name_target(AT_FDCWD, path, to, result))
 
 #define BY_DESCRIPTOR(function, parameters, arguments)                      \
     REAL(int, function, parameters)                                         \

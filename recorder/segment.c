@@ -1,53 +1,18 @@
 /* The segment of this process: made on its first call, also after a fork, and written through mappings, so that
    nothing is lost when the process is killed. It takes no lock, makes no descriptor that stays, and allocates by
    mmap alone, so that it works in signal handlers and between vfork and exec. */
-#include "segment.h"
+#include "self.h"
 #include "raw.h"
 #include <fcntl.h>
-#include <limits.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define FIRST_CHUNK PAGE /* of a process that does little, such as those of a shell script */
-#define SEEN 128         /* names that a thread remembers */
-#define SPARE 16
-
-struct chunk {
-    char *begin, *next, *end;
-};
-
-/* Of a thread. */
-struct self {
-    int process;
-    bool busy;
-    uint32_t thread;
-    struct chunk chunk;
-    struct {
-        uint64_t hash;
-        uint32_t name;
-    } seen[SEEN];
-    char path[2 * PATH_MAX];
-};
-
-/* Of the process; a fork leaves zeros of it. */
-struct state {
-    int process;
-    bool is_full;
-    struct header *header;
-    atomic_uint names;
-    atomic_ulong end; /* of the segment */
-    atomic_flag spare_lock;
-    struct chunk spare[SPARE]; /* of threads that ended */
-    size_t directory_length;
-    char directory[PATH_MAX];
-    char path[PATH_MAX];
-};
 
 static char place[PATH_MAX]; /* where segments lie; empty: nothing is recorded */
-static struct state *state;
+struct state *state;
 static _Thread_local struct self *own;
 
 extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *);
@@ -79,7 +44,7 @@ static uint32_t add_checksum(uint32_t checksum, const void *bytes, size_t size) 
     return checksum;
 }
 
-static uint32_t find_checksum(const void *bytes, size_t size) { return ~add_checksum(~0u, bytes, size); }
+uint32_t find_checksum(const void *bytes, size_t size) { return ~add_checksum(~0u, bytes, size); }
 
 /* Room in the segment, of zeros; NULL if there is none. Blocks are allocated before they are mapped: a write to a
    mapping that finds none would end the program. */
@@ -101,7 +66,7 @@ static char *make_room(size_t size) {
     return is_error(room) ? NULL : room;
 }
 
-static void write_number(char **to, uint64_t number) {
+void write_number(char **to, uint64_t number) {
     char digits[20];
     size_t length = 0;
     do
@@ -218,8 +183,7 @@ static struct self *find_self(void) {
     return self;
 }
 
-/* This thread, if it may write to the segment; it is busy until it is released. */
-static struct self *seize(void) {
+struct self *seize(void) {
     struct self *self = is_recording() ? find_self() : NULL;
     if (!self || self->busy) {
         count(LOST, self != NULL);
@@ -229,13 +193,12 @@ static struct self *seize(void) {
     return self;
 }
 
-static void release(struct self *self) {
+void release(struct self *self) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self->busy = false;
 }
 
-/* So many records in a row, or NULL. What is left of a full chunk stays zero. */
-static struct record *take_records(struct self *self, size_t records) {
+struct record *take_records(struct self *self, size_t records) {
     size_t size = records * sizeof(struct record);
     if ((size_t)(self->chunk.end - self->chunk.next) < size) {
         if (self->chunk.begin)
@@ -252,15 +215,12 @@ static struct record *take_records(struct self *self, size_t records) {
     return taken;
 }
 
-static void seal(struct record *record, const struct record *filled) {
+void seal(struct record *record, const struct record *filled) {
     memcpy((char *)record + 4, (const char *)filled + 4, sizeof *record - 4);
     __atomic_store_n(&record->checksum, find_checksum((const char *)filled + 4, sizeof *record - 4), __ATOMIC_RELEASE);
 }
 
-void tell(const struct told *told) {
-    struct self *self = seize();
-    if (!self)
-        return;
+void write_told(struct self *self, const struct told *told) {
     struct record *record = take_records(self, 1);
     if (record)
         seal(record, &(struct record){.call = (uint16_t)told->call,
@@ -274,87 +234,14 @@ void tell(const struct told *told) {
                                       .thread = self->thread,
                                       .name = told->name,
                                       .extra = told->extra});
-    release(self);
 }
 
-static uint64_t hash(const char *bytes, size_t size) { /* FNV-1a */
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ (unsigned char)bytes[i]) * 1099511628211u;
-    return hash;
-}
-
-static uint32_t write_name(struct self *self, const char *path, size_t size) {
-    struct record *record = take_records(self, 1 + (size + sizeof *record - 1) / sizeof *record);
-    if (!record)
-        return 0;
-    uint32_t name = atomic_fetch_add(&state->names, 1) + 1;
-    memcpy(record + 1, path, size);
-    seal(record, &(struct record){.call = CALL_name,
-                                  .start = now(),
-                                  .size = size,
-                                  .thread = self->thread,
-                                  .name = name,
-                                  .extra = find_checksum(path, size)});
-    return name;
-}
-
-static uint32_t name_bytes(struct self *self, const char *path, size_t size) {
-    uint64_t hashed = hash(path, size);
-    size_t slot = hashed % SEEN;
-    if (self->seen[slot].hash != hashed || !self->seen[slot].name) {
-        self->seen[slot].hash = hashed;
-        self->seen[slot].name = write_name(self, path, size);
-    }
-    return self->seen[slot].name;
-}
-
-static size_t read_descriptor_link(int descriptor, char *to) {
-    char link[40] = "/proc/self/fd/", *end = link + 14;
-    write_number(&end, (uint64_t)(descriptor < 0 ? 0 : descriptor));
-    *end = 0;
-    long length = RAW4(readlinkat, AT_FDCWD, link, to, PATH_MAX - 1);
-    return length > 0 ? (size_t)length : 0;
-}
-
-static size_t copy_directory(int directory, char *to) {
-    if (directory != AT_FDCWD)
-        return read_descriptor_link(directory, to);
-    if (!state->directory_length) {
-        long length = RAW2(getcwd, state->directory, PATH_MAX);
-        state->directory_length = length > 1 ? (size_t)length - 1 : 0;
-    }
-    memcpy(to, state->directory, state->directory_length);
-    return state->directory_length;
-}
-
-void forget_directory(void) {
-    if (is_recording())
-        state->directory_length = 0;
-}
-
-uint32_t name_path(int directory, const char *path) {
-    struct self *self = path ? seize() : NULL;
-    if (!self)
-        return 0;
-    size_t size = strnlen(path, PATH_MAX), above = 0;
-    if (*path != '/' && *path) {
-        above = copy_directory(directory, self->path);
-        self->path[above++] = '/';
-    }
-    memcpy(self->path + above, path, size);
-    uint32_t name = name_bytes(self, self->path, above + size);
-    release(self);
-    return name;
-}
-
-uint32_t name_descriptor(int descriptor) {
+void tell(const struct told *told) {
     struct self *self = seize();
     if (!self)
-        return 0;
-    uint32_t name = name_bytes(self, self->path, read_descriptor_link(descriptor, self->path));
+        return;
+    write_told(self, told);
     release(self);
-    return name;
 }
 
 __attribute__((constructor(101))) static void begin(void) {

@@ -41,6 +41,11 @@ void tell(const struct told *told);
 
 /* The number under which a path is in the segment; it is made absolute by the directory of a descriptor. */
 uint32_t name_path(int directory, const char *path);
+/* The same for a path that was opened. The first time, it is noted what the kernel calls the file, if that is another
+   path: there are links in it. */
+uint32_t name_opened(int descriptor, int directory, const char *path);
+/* The same for the path that the link `path` leads to, of which `target` is the content; 0 if that was not read. */
+uint32_t name_target(int directory, const char *path, const char *target, int64_t size);
 /* The same for what the kernel calls an open descriptor. */
 uint32_t name_descriptor(int descriptor);
 /* The working directory has changed. */

@@ -106,6 +106,14 @@ pub fn link(pin: RawFd) -> PathBuf {
     format!("/proc/self/fd/{pin}").into()
 }
 
+/// The path that a link leads to, by what it contains.
+pub fn follow(path: &[u8], target: &OsStr) -> Vec<u8> {
+    let target = target.as_bytes();
+    let name = path.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+    let above = if target.starts_with(b"/") { 0 } else { name };
+    [path.get(..above).unwrap_or_default(), target].concat()
+}
+
 fn describe(number: u64, status: &FileStat) -> FileAttr {
     FileAttr {
         ino: number,
@@ -142,4 +150,15 @@ fn time(seconds: i64, nanoseconds: i64) -> SystemTime {
     let whole = Duration::from_secs(seconds.unsigned_abs());
     let begin = if seconds < 0 { UNIX_EPOCH - whole } else { UNIX_EPOCH + whole };
     begin + Duration::from_nanos(nanoseconds as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_leads_on_from_its_directory() {
+        assert_eq!(follow(b"/d/link", OsStr::new("../file")), b"/d/../file");
+        assert_eq!(follow(b"/d/link", OsStr::new("/file")), b"/file");
+    }
 }

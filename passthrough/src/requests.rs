@@ -7,7 +7,7 @@ use crate::answers::{answer, answer_attributes, answer_entry, answer_extended, A
 use crate::asked::Asked;
 use crate::handles::path_of;
 use crate::mirror::Mirror;
-use crate::nodes::link;
+use crate::nodes::{follow, link};
 use crate::opening::{below, open_at};
 use crate::segment::{Other, Told};
 use crate::{calls, extended, listing};
@@ -110,7 +110,9 @@ impl Filesystem for Mirror {
         let asked = Asked::by(request);
         let outcome = self.nodes.pin(number).and_then(|pin| readlinkat(Some(pin), ""));
         let path = self.nodes.path(number);
-        let told = Told { call: calls::READLINK, path: &path, ..Told::default() };
+        let led = outcome.as_ref().map(|target| follow(&path, target));
+        let other = led.as_ref().map_or(Other::Number(0), |led| Other::Path(led));
+        let told = Told { call: calls::READLINK, path: &path, other, ..Told::default() };
         asked.tell(&self.callers, &outcome, |target| target.len() as i64, told);
         match outcome {
             Ok(target) => reply.data(target.as_bytes()),
@@ -180,8 +182,8 @@ impl Filesystem for Mirror {
         reply: ReplyEntry,
     ) {
         let path = self.nodes.path_below(parent, name);
-        let other = Other::Path(target.as_os_str().as_bytes());
-        let told = Told { call: calls::SYMLINK, path: &path, other, ..Told::default() };
+        let led = follow(&path, target.as_os_str());
+        let told = Told { call: calls::SYMLINK, path: &path, other: Other::Path(&led), ..Told::default() };
         let made = self.make_entry(request, parent, name, told, |pin| symlinkat(target, Some(pin), name));
         answer_entry(reply, made);
     }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from recorded_programs import python, require_library
+from recorded_programs import python, require_library, require_passthrough
 from replayed import make_trace, row
 from steelyard.traces.replay.rows import Row
 
@@ -79,6 +79,47 @@ def test_what_was_open_before_is_opened_as_it_was(lab: Lab, tmp_path: Path) -> N
     refused = row(start=5, call="pwrite", path="/a", descriptor=3, offset=0, size=4, result=-1, error="EBADF")
     said = replay_rows(lab, tmp_path / "trace", found, refused)
     assert (said["operations"], said["other_results"]) == (1, {})
+
+
+LINKS = """
+import os, sys
+place = sys.argv[1]
+def read(path):
+    file = os.open(f"{place}/{path}", os.O_RDONLY)
+    said = len(os.read(file, 4096))
+    os.close(file)
+    return said
+assert os.stat(f"{place}/now/x").st_size == read("now/x") == read("base") == 1000
+file = os.open(f"{place}/now/new", os.O_WRONLY | os.O_CREAT)
+os.write(file, bytes(500))
+os.close(file)
+assert read("v7/new") == 500
+assert os.readlink(f"{place}/now") == "v7"
+os.symlink("v8", f"{place}/next")
+os.rename(f"{place}/next", f"{place}/now")
+assert read("now/x") == 3000
+os.unlink(f"{place}/base")
+os.close(os.open(f"{place}/base", os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+"""
+
+
+@pytest.mark.parametrize("way", ["library", "fuse"])
+def test_links_lead_where_they_led(lab: Lab, tmp_path: Path, way: str) -> None:
+    require_library() if way == "library" else require_passthrough()
+    place = tmp_path / "place"
+    for name, size in (("v7", 1000), ("v8", 3000)):
+        (place / name).mkdir(parents=True)
+        (place / name / "x").write_bytes(bytes(size))
+    (place / "now").symlink_to("v7")
+    (place / "base").symlink_to(place / "v7" / "x")
+    options = ("--by", "fuse", "--over", place) if way == "fuse" else ()
+    ended = lab.steelyard("trace", "record", *options, "--", *python(LINKS, place))
+    assert ended.code == 0, ended.said
+    asked = REPLAY.format(trace="last", options=f"speed: asap, streams: 2, under: {place}")
+    assert lab.steelyard("run", "-q", lab.file(asked)).code == 0
+    (output,) = lab.runs()[0].glob("trials/1/*/run/stdout")
+    said = json.loads(output.read_text())
+    assert (said["other_results"], said["reads"]["calls"]) == ({}, 8)
 
 
 @pytest.fixture

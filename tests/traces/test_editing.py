@@ -55,6 +55,18 @@ def test_a_part_begins_with_what_was_open(trace: TraceFolder, folder: TraceFolde
     assert [(each.start, each.offset) for each in calls] == [(0, 20), (SECOND, 30)]
 
 
+def test_a_part_knows_where_links_lead(tmp_path: Path, folder: TraceFolder) -> None:
+    notes = [
+        row(start=n * SECOND, call="resolved", path=f"/now/{name}", other=f"/v7/{name}")
+        for n, name in ((1, "x"), (3, "x"), (1, "y"), (9, "x"))
+    ]
+    calls = [row(start=n * SECOND, call="stat", path="/now/x") for n in range(5)]
+    trace = make_trace(tmp_path / "linked", [*notes, *calls])
+    assert cut_trace(trace, folder, first=2.0, last=4.0) == 2
+    found = [(each.start, each.path) for each in rows(folder) if each.call == "resolved"]
+    assert found == [(0, "/now/x"), (SECOND, "/now/x")]
+
+
 def test_a_part_by_path(trace: TraceFolder, folder: TraceFolder) -> None:
     assert cut_trace(trace, folder, first=0, last=100, under="/d/") == 5
     assert {each.path for each in rows(folder)} == {"/d/a"}

@@ -112,6 +112,35 @@ def test_it_records_on_aarch64(tmp_path: Path) -> None:
     assert [segment.torn for segment in recorded.segments] == [0]
 
 
+LINKS = """
+import os, sys
+os.chdir(sys.argv[1])
+for turn in range(2): os.close(os.open("now/x", os.O_RDONLY))
+os.close(os.open("v7/x", os.O_RDONLY))
+os.readlink("now")
+os.symlink("v7", "next")
+os.symlink("/v7", "deep/next")
+os.close(os.open(".", os.O_RDWR | os.O_TMPFILE))
+"""
+
+
+def test_it_notes_where_links_lead(tmp_path: Path) -> None:
+    place = tmp_path.resolve() / "place"
+    for name in ("v7", "deep"):
+        (place / name).mkdir(parents=True)
+    (place / "v7" / "x").touch()
+    (place / "now").symlink_to("v7")
+    recorded = run_recorded(tmp_path, *python(LINKS, place))
+    others = [(row["call"], row["path"], row["other"]) for row in recorded.rows if row["other"]]
+    here = [each for each in others if each[1].startswith(str(place))]
+    assert here == [
+        ("resolved", f"{place}/now/x", f"{place}/v7/x"),
+        ("readlink", f"{place}/now", f"{place}/v7"),
+        ("symlink", f"{place}/next", f"{place}/v7"),
+        ("symlink", f"{place}/deep/next", "/v7"),
+    ]
+
+
 STREAMS = r"""
 #include <stdio.h>
 #include <stdlib.h>

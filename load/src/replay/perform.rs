@@ -1,9 +1,13 @@
 //! One call, made again.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use nix::errno::Errno;
+use nix::fcntl::AT_FDCWD;
+use nix::unistd::symlinkat;
 
 use super::memory::Memory;
 use super::plan::{Given, Kind, Operation, Plan, NONE};
@@ -66,6 +70,7 @@ pub fn name(number: u16) -> &'static str {
 pub struct Files {
     pub memory: Memory,
     paths: Vec<CString>,
+    here: PathBuf,
     handles: Vec<AtomicI32>,
 }
 
@@ -74,7 +79,8 @@ impl Files {
         let below = |path: &String| CString::new(format!("{directory}/{path}"));
         let paths =
             plan.paths.iter().map(below).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-        Ok(Self { memory, paths, handles: (0..plan.handles).map(|_| AtomicI32::new(CLOSED)).collect() })
+        let here = std::env::current_dir().map_err(|error| error.to_string())?;
+        Ok(Self { memory, paths, here, handles: (0..plan.handles).map(|_| AtomicI32::new(CLOSED)).collect() })
     }
 
     fn path(&self, number: u32) -> Result<&CStr, Errno> {
@@ -193,6 +199,12 @@ impl Files {
         } as i64)
     }
 
+    /// It leads to a path below the directory of the stream, wherever it lies itself.
+    fn link(&self, operation: &Operation) -> Result<i64, Errno> {
+        let target = self.here.join(OsStr::from_bytes(self.path(operation.other)?.to_bytes()));
+        symlinkat(&target, AT_FDCWD, self.path(operation.path)?).map(|()| 0)
+    }
+
     /// A call on a name.
     fn name(&self, operation: &Operation, room: &mut [u8]) -> Result<i64, Errno> {
         let path = self.path(operation.path)?.as_ptr();
@@ -208,7 +220,7 @@ impl Files {
                 UNLINK => libc::unlink(path),
                 RENAME => libc::rename(path, self.path(operation.other)?.as_ptr()),
                 LINK => libc::link(path, self.path(operation.other)?.as_ptr()),
-                SYMLINK => libc::symlink(self.path(operation.other)?.as_ptr(), path),
+                SYMLINK => return self.link(operation),
                 CHMOD => libc::chmod(path, extra as libc::mode_t | 0o600),
                 UTIME => libc::utimensat(libc::AT_FDCWD, path, std::ptr::null(), 0),
                 STATFS => libc::statfs(path, std::mem::MaybeUninit::uninit().as_mut_ptr()),

@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 
 use serde::Deserialize;
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const ROW: usize = 64;
 const WAIT: usize = 8;
 pub const NONE: u32 = u32::MAX;
@@ -36,6 +36,7 @@ pub struct Given {
     pub size: u64,
     pub handle: Option<u32>, // that it is opened as, beforehand
     pub flags: i32,          // with which it is
+    pub target: Option<u32>, // of a link: the path that it leads to
 }
 
 #[derive(Clone, Copy, Deserialize, PartialEq)]
@@ -43,6 +44,7 @@ pub struct Given {
 pub enum Kind {
     File,
     Directory,
+    Link,
 }
 
 /// A call, with what it did when it was recorded; times in ns since the trace began.
@@ -153,7 +155,13 @@ impl Plan {
             }
             before = operation.waits_end;
         }
-        if self.given.iter().any(|given| !is_path(given.path) || !is_handle(given.handle.unwrap_or(NONE))) {
+        let is_sound = |given: &Given| {
+            is_path(given.path)
+                && is_path(given.target.unwrap_or(NONE))
+                && is_handle(given.handle.unwrap_or(NONE))
+                && (given.kind == Kind::Link) == given.target.is_some()
+        };
+        if !self.given.iter().all(is_sound) {
             return Err("a file that is given has a number that leads nowhere".into());
         }
         self.check_waits()
@@ -226,7 +234,7 @@ mod tests {
 
     fn head(path: &str) -> String {
         format!(
-            r#"{{"version":2,"paths":[{path:?}],"given":[],"threads":[1],"waits":0,"handles":1,"pages":2,"trace":"t","left_out":{{}}}}"#
+            r#"{{"version":3,"paths":[{path:?}],"given":[],"threads":[1],"waits":0,"handles":1,"pages":2,"trace":"t","left_out":{{}}}}"#
         )
     }
 
@@ -257,7 +265,7 @@ mod tests {
         assert!(plan(&head("a"), &[0; ROW - 1]).is_err());
         assert!(plan(&head("a"), &[0; ROW + 1]).is_err());
         assert!(plan("{}", &[]).is_err());
-        assert!(plan(&head("a").replace("\"version\":2", "\"version\":1"), &[0; ROW]).is_err());
+        assert!(plan(&head("a").replace("\"version\":3", "\"version\":1"), &[0; ROW]).is_err());
         assert!(plan(&head("a").replace("\"threads\":[1]", "\"threads\":[18446744073709551615]"), &[0; ROW])
             .is_err());
         let mut row = [0; ROW];

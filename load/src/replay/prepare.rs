@@ -1,14 +1,16 @@
 //! The files as they were before: directories, and files of the sizes that they had, with content that no disk shrinks.
 
+use std::env;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
+use std::os::unix::fs::symlink;
 
 use nix::sys::statvfs::statvfs;
 
 use crate::core::random::Random;
 
 use super::directory;
-use super::plan::{Given, Kind, Plan};
+use super::plan::{Given, Kind, Plan, NONE};
 
 const BLOCK: usize = 1 << 20;
 const INODE: u64 = 4096;
@@ -32,17 +34,25 @@ pub fn prepare(plan: &Plan, streams: usize) -> Result<String, String> {
 
 fn make_all(plan: &Plan, below: &str, content: &[u8]) -> Result<(), String> {
     fs::create_dir(below).map_err(|error| format!("{below}: {error}"))?;
+    let place = |path: u32| format!("{below}/{}", plan.paths.get(path as usize).map_or("", String::as_str));
     for given in &plan.given {
-        let path = plan.paths.get(given.path as usize).map_or("", String::as_str);
-        make(given, &format!("{below}/{path}"), content).map_err(|error| format!("{path}: {error}"))?;
+        let path = place(given.path);
+        let made = match (given.kind, given.target) {
+            (Kind::Directory, _) => fs::create_dir_all(&path),
+            (Kind::Link, target) => make_link(&place(target.unwrap_or(NONE)), &path),
+            (Kind::File, _) => make_file(given, &path, content),
+        };
+        made.map_err(|error| format!("{path}: {error}"))?;
     }
     Ok(())
 }
 
-fn make(given: &Given, path: &str, content: &[u8]) -> std::io::Result<()> {
-    if given.kind == Kind::Directory {
-        return fs::create_dir_all(path);
-    }
+/// An absolute one, since its directory may be reached through another link.
+fn make_link(target: &str, path: &str) -> io::Result<()> {
+    symlink(env::current_dir()?.join(target), path)
+}
+
+fn make_file(given: &Given, path: &str, content: &[u8]) -> io::Result<()> {
     if given.handle.is_some() && fs::metadata(path).is_ok() {
         return Ok(()); // opened more than once
     }

@@ -28,7 +28,9 @@ CREATE TABLE made AS
     i.size AS file_size, NULL::BIGINT AS inode
   FROM inherited i WHERE NOT EXISTS (SELECT 1 FROM kept k WHERE k.kind = 'open' AND k.process = i.process
     AND k.descriptor = i.descriptor AND k.start < i.first)
-  UNION ALL SELECT * REPLACE (start - {first} AS start) FROM kept;
+  UNION ALL SELECT * REPLACE (start - {first} AS start) FROM kept
+  UNION ALL SELECT * REPLACE (greatest(start - {first}, 0) AS start) FROM a
+    WHERE call = 'resolved' AND start < {last} AND path IN (SELECT path FROM kept);
 """
 _KEPT = ("way", "began", "host", "anonymous")
 _MOVES = "kind IN ('read', 'write', 'copy', 'size')"
@@ -39,7 +41,8 @@ def cut_trace(
 ) -> int:
     """The calls that began between two instants, in seconds, on files below a path; how many rows it has.
 
-    What was open then is noted as such. Raises StoreError, UsageError where nothing is left.
+    What was open then is noted as such, and where links in their paths lead. Raises StoreError, UsageError
+    where nothing is left.
     """
     asked = _CUT.format(
         first=int(first * 1e9),

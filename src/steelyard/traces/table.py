@@ -29,7 +29,10 @@ FORM = f"(FORMAT parquet, COMPRESSION zstd, KV_METADATA {{steelyard_trace: '{VER
 """How a table is written by duckdb's COPY."""
 _NUMBERS = {call.name: call.number for call in list_calls()}
 _OPENS = (_NUMBERS["open"], _NUMBERS["found"])
-_TWO_NAMES = tuple(_NUMBERS[name] for name in ("rename", "link", "symlink", "copy_file_range", "sendfile"))
+_TWO_NAMES = tuple(
+    _NUMBERS[name]
+    for name in ("resolved", "rename", "link", "symlink", "readlink", "copy_file_range", "sendfile")
+)
 _STREAM = 1
 MEMORY = "1GB"
 """What duckdb may take before it goes on in temporary files."""

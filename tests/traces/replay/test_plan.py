@@ -10,13 +10,12 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from replayed import make_trace, row
 from steelyard.errors import StoreError, UsageError
 from steelyard.traces.folder import TraceFolder
-from steelyard.traces.replay.plan import Planner, find_place, make_plan
+from steelyard.traces.replay.places import Landmarks
+from steelyard.traces.replay.plan import Planner, make_plan
 from steelyard.traces.replay.rows import Row
 from steelyard.traces.replay.tree import Tree
 
@@ -25,7 +24,8 @@ CREATE = os.O_CREAT | os.O_RDWR
 
 def plan(*rows: Row, **more: Any) -> Planner:
     """All of these taken in, one after the other where they do not say when."""
-    planner = Planner(Tree(frozenset()), **more)
+    landmarks = Landmarks.of(rows)
+    planner = Planner(Tree(linked=landmarks.links), **more)
     for number, each in enumerate(rows):
         planner.take(replace(each, start=each.start or 10 * number))
     return planner
@@ -45,7 +45,8 @@ def test_a_file_that_is_opened_was_there_with_its_size() -> None:
 
 
 def test_a_file_that_is_looked_at_first_has_the_size_with_which_it_is_opened() -> None:
-    planner = plan(row(call="stat", path="/a"), opened("/a", file_size=100), opened("/a", file_size=300))
+    looks = [row(call="stat", path="/a")] * 2
+    planner = plan(*looks, opened("/a", file_size=100), opened("/a", file_size=300))
     assert given_files(planner) == {"a": (False, 100)}
 
 
@@ -65,6 +66,43 @@ def test_a_file_that_is_looked_at_first_has_the_size_with_which_it_is_opened() -
 )
 def test_the_first_call_on_a_name_tells_whether_it_was_there(first: Row, there: bool) -> None:
     assert ("a" in given_files(plan(first, row(call="stat", path="/a")))) == there
+
+
+def test_files_behind_links_are_given_once_where_they_are() -> None:
+    planner = plan(
+        row(call="stat", path="/d/now/x"),
+        opened("/d/now/x", file_size=100),
+        row(call="resolved", path="/d/now/x", other="/d/v7/x"),
+        opened("/d/v7/x", file_size=100),
+        row(call="readlink", path="/d/now", other="/d/v7", result=2),
+        row(call="symlink", path="/d/next", other="/d/v8"),
+        row(call="rename", path="/d/next", other="/d/now"),
+        opened("/d/now/x", file_size=300),
+        row(call="unlink", path="/d/now"),
+        row(call="stat", path="/d/now"),
+    )
+    given = {each.path: (each.kind, each.size, each.target) for each in planner.tree.given}
+    assert given == {
+        "d": ("directory", 0, None),
+        "d/now": ("link", 0, "d/v7"),
+        "d/v7": ("directory", 0, None),
+        "d/v7/x": ("file", 100, None),
+        "d/v8": ("directory", 0, None),
+        "d/v8/x": ("file", 300, None),
+    }
+
+
+def test_what_was_written_behind_a_link_is_read_after_it() -> None:
+    planner = plan(
+        opened("/now/x", detail=CREATE, file_size=0),
+        row(call="resolved", path="/now/x", other="/v7/x"),
+        row(call="pwrite", path="/now/x", descriptor=3, offset=0, size=1, result=1),
+        opened("/v7/x", 4, thread=2),
+        row(call="pread", path="/v7/x", descriptor=4, offset=0, size=1, result=1, thread=2),
+        row(call="pwrite", path="/now/x", descriptor=3, offset=0, size=1, result=1),
+        row(call="pread", path="/v7/x", descriptor=4, offset=0, size=1, result=1, thread=2),
+    )
+    assert planner.threads[1].count_waits() == 2
 
 
 def test_descriptors_are_those_of_their_process_or_of_the_one_that_forked_it() -> None:
@@ -120,29 +158,6 @@ def test_what_is_no_file_of_ours_is_left_out() -> None:
     assert planner.left_out == {"read": 1, "flock": 1, "sync": 1, "stat": 1}
 
 
-@pytest.mark.parametrize(
-    ("path", "place"),
-    [
-        ("/a/../../b", "b"),
-        ("/../../etc/passwd", "etc/passwd"),
-        ("/a//b/./c", "a/b/c"),
-        ("/", "."),
-        ("a", None),
-        ("", None),
-        (None, None),
-        ("/a\0b", None),
-    ],
-)
-def test_no_path_leads_out(path: str | None, place: str | None) -> None:
-    assert find_place(path) == place
-
-
-@given(st.text())
-def test_whatever_a_path_is_it_stays_below(path: str) -> None:
-    place = find_place(path)
-    assert place is None or (not place.startswith("/") and ".." not in place.split("/") and place)
-
-
 def test_a_plan_says_what_it_has(tmp_path: Path) -> None:
     trace = make_trace(
         tmp_path / "trace",
@@ -155,7 +170,8 @@ def test_a_plan_says_what_it_has(tmp_path: Path) -> None:
     head, _, rows = (tmp_path / "plan").read_bytes().partition(b"\n")
     said = json.loads(head)
     assert said["paths"] == ["a"]
-    assert said["given"] == [{"path": 0, "kind": "file", "size": 10, "handle": None, "flags": 2}]
+    given = {"path": 0, "kind": "file", "size": 10, "handle": None, "flags": 2, "target": None}
+    assert said["given"] == [given]
     assert said["threads"] == [2]
     assert len(rows) == 2 * 64
 

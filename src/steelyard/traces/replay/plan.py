@@ -5,9 +5,8 @@ from __future__ import annotations
 import heapq
 import json
 import os
-import posixpath
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,12 @@ from steelyard.traces.calls import list_calls
 from steelyard.traces.folder import TraceFolder
 from steelyard.traces.replay.memory import MemoryLayout, MemoryPages
 from steelyard.traces.replay.order import CallMark, ReplayOrder
+from steelyard.traces.replay.places import Landmarks, find_place
 from steelyard.traces.replay.rows import Row, read_rows
 from steelyard.traces.replay.thread import TRANSFERS, Operation, Thread
-from steelyard.traces.replay.tree import Tree, is_directory_call, list_above
+from steelyard.traces.replay.tree import Given, Tree
 
-VERSION = 2
+VERSION = 3
 LARGEST = 0x7FFFF000
 """Bytes that the kernel moves in one call at most."""
 MOST_THREADS = 10_000
@@ -79,7 +79,9 @@ class Planner:
             self.tree.learn_open_before(row, path, handle)  # its source's note comes later, or never
             self.left_out[row.call] += 1
             return
-        self.tree.learn(row, path, other)
+        real = self.tree.links.find_file(row, path)
+        real_other = other and self.tree.links.find_file(row, other)
+        self.tree.learn(row, real, real_other)
         number = self._find_thread(row)
         thread = self.threads[number]
         mark = CallMark(row.end, number, len(thread) + 1)
@@ -88,7 +90,7 @@ class Planner:
             *(row.start, row.duration, row.outcome, _offset(row), _size(row), _NUMBERS[row.call]),
             *(handle, self._number(path), second, self._find_extra(row)),
         )
-        thread.add(made, self._order.find_waits(row, mark, path, other, handle))
+        thread.add(made, self._order.find_waits(row, mark, real, real_other, handle))
 
     def _find_extra(self, row: Row) -> int:
         if row.kind in TRANSFERS:
@@ -171,14 +173,14 @@ class Planner:
         except OSError as error:
             raise StoreError(f"cannot write {path}: {error.strerror}") from error
 
-    def _describe_given(self, given: Any) -> dict[str, Any]:
-        kind = "directory" if given.is_directory else "file"
+    def _describe_given(self, given: Given) -> dict[str, Any]:
         return {
             "path": self._number(given.path),
-            "kind": kind,
+            "kind": given.kind,
             "size": given.size,
             "handle": given.handle,
             "flags": given.flags,
+            "target": None if given.target is None else self._number(given.target),
         }
 
     def _lay_out_threads(self, layout: MemoryLayout) -> tuple[list[memoryview], list[memoryview]]:
@@ -196,28 +198,13 @@ def make_plan(trace: TraceFolder, target: Path, *, under: str = "") -> Planner:
     trace.verify()
     processes = trace.read_document().get("processes", ())
     parents = {each["process"]: each["parent"] for each in processes}
-    tree = Tree(frozenset(_find_directories(read_rows(trace.table))))
+    landmarks = Landmarks.of(read_rows(trace.table))
+    tree = Tree(frozenset(landmarks.directories), landmarks.links)
     planner = Planner(tree, trace.id, under, parents)
     for row in read_rows(trace.table):
         planner.take(row)
     planner.write(target)
     return planner
-
-
-def _find_directories(rows: Iterable[Row]) -> Iterable[str]:
-    for row in rows:
-        for path in (find_place(row.path), find_place(row.other)):
-            if path:
-                yield from list_above(path)
-                if is_directory_call(row):
-                    yield path
-
-
-def find_place(path: str | None) -> str | None:
-    """Where a path lies below the directory of a replay; None for what is no path of a file."""
-    if not path or not path.startswith("/") or "\0" in path:
-        return None
-    return posixpath.normpath(path).lstrip("/") or "."
 
 
 def _offset(row: Row) -> int:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import posixpath
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from steelyard.traces.replay.places import Links
 from steelyard.traces.replay.rows import Row
 
 _ABSENT = ("ENOENT", "ENOTDIR")
@@ -17,9 +19,10 @@ _KEPT = 0x7FFFFFFF & ~(os.O_CREAT | os.O_EXCL | os.O_TRUNC)
 
 @dataclass(slots=True)
 class Given:
-    """A file or a directory that is there before.
+    """A file, a directory or a symbolic link that is there before.
 
     If a process had it open, `handle` is what it is opened as, and `flags` are those of that descriptor.
+    `target` is where a link leads.
     """
 
     path: str
@@ -27,25 +30,44 @@ class Given:
     size: int = 0
     handle: int | None = None
     flags: int = os.O_RDWR
+    target: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """`file`, `directory` or `link`."""
+        if self.target is not None:
+            return "link"
+        return "directory" if self.is_directory else "file"
 
 
 @dataclass
 class Tree:
     """Learns of the files from calls in their order: the first call on a name tells whether it was there.
 
-    `directories` are the paths that some call shows to be one.
+    `directories` are the paths that some call shows to be one; `linked`, where links lead that were there.
     """
 
-    directories: frozenset[str]
+    directories: frozenset[str] = frozenset()
+    linked: Mapping[str, str] = field(default_factory=dict)
+    links: Links = field(default_factory=Links)
     given: list[Given] = field(default_factory=list)
     _known: set[str] = field(default_factory=set)
     _unsized: dict[str, Given] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for path, target in sorted(self.linked.items(), key=lambda link: link[0].count("/")):
+            place = self.links.add(path, target)
+            self._add_above(place)
+            self._known.add(place)
+            self.given.append(Given(place, is_directory=False, target=target))
+
     def learn(self, row: Row, path: str, other: str | None) -> None:
-        """What a call tells of its paths, which lie below the directory of the replay."""
+        """What a call tells of its paths, without links, below the directory of the replay."""
+        second = other if row.call in ("rename", "link") else None
         if row.error is None:
             self._add_above(path)
-            self._add_above(other or "")
+            self._add_above(second or "")
+        self.links.change(row, path, other)
         if row.call == "open":
             self._learn_open(row, path)
         elif row.call in ("mkdir", "symlink"):
@@ -54,8 +76,8 @@ class Tree:
             self._see(path, there=row.error not in _ABSENT)
         elif row.call in _ON_DIRECTORIES:
             self._see(path, there=row.error not in _ABSENT, directory=row.error != "ENOTDIR")
-        if other and row.call in ("rename", "link"):
-            self._see(other, there=row.error in _THERE)
+        if second:
+            self._see(second, there=row.error in _THERE)
 
     def learn_open_before(self, row: Row, path: str, handle: int, flags: int | None = None) -> None:
         """Of a descriptor that a process had when its recording began, with its flags if they are known."""
@@ -86,7 +108,7 @@ class Tree:
 
     def _learn_size(self, path: str, size: int) -> None:
         """The first that opens a file which others have looked at tells how large it is."""
-        if (given := self._unsized.pop(path, None)) and size:
+        if size and (given := self._unsized.pop(path, None)):
             given.size = size
 
     def _add_above(self, path: str) -> None:
@@ -95,14 +117,3 @@ class Tree:
             self._add_above(above)
             self._known.add(above)
             self.given.append(Given(above, is_directory=True))
-
-
-def is_directory_call(row: Row) -> bool:
-    """Whether a call shows that its path is a directory."""
-    return row.call in ("mkdir", *_ON_DIRECTORIES) and row.error is None
-
-
-def list_above(path: str) -> list[str]:
-    """The directories that a path lies in."""
-    parts = path.split("/")
-    return ["/".join(parts[:end]) for end in range(1, len(parts))]
