@@ -218,6 +218,8 @@ BY_PATH_AS(ssize_t, readlinkat, (int at, const char *path, char *to, size_t size
            .extra = name_target(at, path, to, result))
 BY_PATH_AS(ssize_t, __readlink_chk, (const char *path, char *to, size_t size, size_t room), (path, to, size, room), readlink,
            AT_FDCWD, .extra = name_target(AT_FDCWD, path, to, result))
+BY_PATH_AS(ssize_t, __readlinkat_chk, (int at, const char *path, char *to, size_t size, size_t room), (at, path, to, size, room),
+           readlink, at, .extra = name_target(at, path, to, result))
 
 #define BY_DESCRIPTOR(function, parameters, arguments)                      \
     REAL(int, function, parameters)                                         \

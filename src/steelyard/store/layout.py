@@ -284,20 +284,24 @@ class Store:
 
     def list_runs(self) -> list[RunFolder]:
         """All runs, oldest first. Raises StoreError when the store cannot be read."""
+        return [RunFolder(self.runs / name) for name in self.list_ids()]
+
+    def list_ids(self) -> list[str]:
+        """The ids of all runs, the oldest's first. Raises StoreError when the store cannot be read."""
         try:
             names = os.listdir(self.runs)  # noqa: PTH208 - three times as fast as pathlib
         except FileNotFoundError:
             return []
         except OSError as error:
             raise StoreError(f"cannot read the store {self.root}: {error.strerror}") from error
-        folders = [RunFolder(self.runs / name) for name in sorted(names) if _ID.fullmatch(name)]
-        second = Counter(run.id[:_SECOND] for run in folders)
+        ids = sorted(name for name in names if _ID.fullmatch(name))
+        second = Counter(name[:_SECOND] for name in ids)
 
-        def age(run: RunFolder) -> tuple[str, int]:
-            stamp = run.id[:_SECOND]
-            return stamp, _birth_time(run) if second[stamp] > 1 else 0
+        def age(name: str) -> tuple[str, int]:
+            stamp = name[:_SECOND]
+            return stamp, _birth_time(RunFolder(self.runs / name)) if second[stamp] > 1 else 0
 
-        return sorted(folders, key=age)
+        return sorted(ids, key=age)
 
     def find(self, name: str) -> RunFolder:
         """A run by id, by a part of an id that no other has, by path, or the newest as `last`.

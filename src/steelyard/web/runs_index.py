@@ -77,21 +77,21 @@ class RunsIndex:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._known: dict[str, tuple[_Key, float, Glance]] = {}
-        self._listed: tuple[int, list[RunFolder]] | None = None
+        self._listed: tuple[int, list[str]] | None = None
         self._is_new = False
         self._load()
 
     def select(self, query: RunsQuery, most: int = MOST) -> RunsPage:
         """The newest that match. Raises StoreError where the store cannot be read."""
-        folders = self._list_folders()
+        ids = self._list_ids()
         shown: list[Glance] = []
-        for folder in self._iterate_newest(folders, query.before):
-            run = self.look(folder)
+        for name in _iterate_newest(ids, query.before):
+            run = self.look(RunFolder(self.store.runs / name))
             if query.matches(run):
                 if len(shown) == most:
-                    return RunsPage(shown, len(folders), more=True)
+                    return RunsPage(shown, len(ids), more=True)
                 shown.append(run)
-        return RunsPage(shown, len(folders), more=False)
+        return RunsPage(shown, len(ids), more=False)
 
     def look(self, folder: RunFolder) -> Glance:
         """A run at a glance."""
@@ -113,7 +113,7 @@ class RunsIndex:
         if not self._is_new:
             return
         with suppress(OSError, StoreError):
-            there = {folder.id for folder in self._list_folders()}
+            there = set(self._list_ids())
             runs = {
                 name: [*key, dataclasses.asdict(run)]
                 for name, (key, _, run) in list(self._known.items())
@@ -138,24 +138,24 @@ class RunsIndex:
     def _cache(self) -> Path:
         return cache_folder() / name_file(self.store.root)
 
-    def _list_folders(self) -> list[RunFolder]:
+    def _list_ids(self) -> list[str]:
         """All of the store, oldest first, listed again when its directory has changed."""
         try:
             changed = self.store.runs.stat().st_mtime_ns
         except OSError:
-            return self.store.list_runs()
+            return self.store.list_ids()
         if self._listed is None or self._listed[0] != changed:
-            folders = self.store.list_runs()
+            ids = self.store.list_ids()
             settled = time.time_ns() - changed > SETTLED * 1e9
-            self._listed = (changed if settled else 0, folders)
+            self._listed = (changed if settled else 0, ids)
         return self._listed[1]
 
-    def _iterate_newest(self, folders: list[RunFolder], before: str) -> Iterator[RunFolder]:
-        """Those older than a run are those that stand before it, as ids of one second have no order."""
-        place = next((number for number, folder in enumerate(folders) if folder.id == before), None)
-        if place is not None:
-            return reversed(folders[:place])
-        return (folder for folder in reversed(folders) if not before or folder.id < before)
+
+def _iterate_newest(ids: list[str], before: str) -> Iterator[str]:
+    """Those older than a run are those that stand before it, as ids of one second have no order."""
+    if before and before in ids:
+        return reversed(ids[: ids.index(before)])
+    return (name for name in reversed(ids) if not before or name < before)
 
 
 def _describe(run: Glance) -> str:
