@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE
 from steelyard.transports.guests.files import SharedFiles
 from steelyard.transports.guests.kernel import GuestKernel
 from steelyard.transports.guests.kind import DISK, GuestKind
@@ -32,3 +35,28 @@ def test_the_record_says_what_ran_it(accelerator: str, name: str) -> None:
     made = describe_qemu(kernel, FILES, 2)
     assert made.name == name
     assert made.variables["SY_ACCELERATOR"] == accelerator
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("ip"), reason="namespaces with bridges need root and iproute2"
+)
+@pytest.mark.parametrize(("says", "code"), [("exit 1", 1), ("echo ready >&3", 0)])
+def test_the_end_of_a_guest_is_seen_however_soon_it_comes(tmp_path: Path, says: str, code: int) -> None:
+    """Before anybody listens for its being ready."""
+    fake, disk, console = (tmp_path / name for name in ("linux.uml", "disk", "console"))
+    fake.write_text(f"#!/bin/sh\n{says}\n")
+    fake.chmod(0o755)
+    disk.touch()
+    script = UML._replace(run=f"{UML.run}\nwait $! || :\n").boot_script()
+    bridges = "for name in one two; do ip link add name $name type bridge; done; "
+    words = ("n1", "10.0.0.1/24", "10.1.0.1/24", "one", "two", "1", "00:00", "0", str(disk), "")
+    variables = {"SY_HOSTS": "", "SY_INIT": "", "SY_CONSOLE": str(console)}
+    done = subprocess.run(
+        ["unshare", "-mn", "sh", "-c", bridges + script, "sh", *words],
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}:/usr/sbin:/sbin", **variables},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert (done.returncode, done.stdout) == (code, "" if code else "ready\n"), done.stderr

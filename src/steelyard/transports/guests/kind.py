@@ -21,7 +21,8 @@ New files are on the disk after a second, not half a minute: configuration that 
 # /run has what the guest must know, and is in the network namespace of the hub, where the guest's cards end;
 # they go with the hub, and are there when a guest is booted again, cut off or not. The lines of the kind
 # begin the guest in the background; it writes a line to `up`, where its descriptor 3 leads, when its sshd may
-# be asked.
+# be asked. Both ends are open before it begins, and only the guest keeps the one that is written to: so its end
+# is seen however soon it comes, while to open a pipe that it has left already would wait for ever.
 _BEGIN = """
 set -e
 mount -t tmpfs -o mode=755 tmpfs /run
@@ -31,6 +32,7 @@ printf %s "$SY_HOSTS" > hosts
 printf %s "$SY_INIT" > init
 chmod 700 init
 mkfifo up
+exec 8<> up 9< up
 ( umask 077; { export -p; echo "set -- '$1' '$2' '$3'"; } > guest )  # it has keys
 for card in "$1:$4" "c$1:$5"; do
     [ -e "/proc/sys/net/ipv4/conf/${card%:*}" ] && continue
@@ -42,7 +44,8 @@ unset TMPDIR TMP TEMP
 ulimit -c 0  # a panic ends in abort(3), whose core would be as large as the guest
 """
 _END = """
-[ "${10}" ] || read -r word < up || exit 1
+exec 8>&-
+[ "${10}" ] || read -r word <&9 || exit 1
 echo ready
 exec > /dev/null 2>&1
 wait

@@ -33,7 +33,7 @@ ln -s "$9" disk.raw  # a comma in a path would end it
     -netdev "tap,id=net1,ifname=c$1,script=no,downscript=no" \\
     -device "virtio-net-pci,netdev=net1,mac=02:01:$7,romfile=" \\
     -drive file=disk.raw,format=raw,if=virtio -qmp unix:qmp,server=on,wait=off $state \\
-    3<> up 4< "${{10:-/dev/null}}" >> "$SY_CONSOLE" 2>&1 < /dev/null &
+    3<&8 8>&- 9<&- 4< "${{10:-/dev/null}}" >> "$SY_CONSOLE" 2>&1 < /dev/null &
 until [ -S qmp ]; do
     kill -0 $! 2> /dev/null || exit 1
     sleep 0.05

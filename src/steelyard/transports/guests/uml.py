@@ -13,7 +13,7 @@ linux.uml "mem=$6" root=/dev/root rootfstype=hostfs rootflags=/ rw quiet init=/r
     ubd0="$9" con=null con0=null,fd:1 ssl=null ssl0=null,fd:3 uml_dir=/run/steelyard/uml/ umid=guest \\
     "vec0:transport=tap,ifname=$1,depth=128,gro=1,mac=02:00:$7" \\
     "vec1:transport=tap,ifname=c$1,depth=128,gro=1,mac=02:01:$7" \\
-    3<> up >> "$SY_CONSOLE" 2>&1 < /dev/null &
+    3<&8 8>&- 9<&- >> "$SY_CONSOLE" 2>&1 < /dev/null &
 """,
     Devices(disk="/dev/ubda", card="vec0", door="vec1", line="/dev/ttyS0"),
 )
