@@ -28,7 +28,7 @@ struct header {
     int32_t process, parent;
     uint64_t wall, monotonic; /* ns: the same instant by both clocks */
     uint64_t argument_bytes;  /* of the command line, whose words end in zero bytes; it begins at ARGUMENTS */
-    uint64_t reserved;
+    uint64_t cpu; /* the only one that it may run on when it begins, plus one; 0: it may run on several */
     /* What the library knows that it did not see. */
     uint64_t lost;     /* calls: no room, or a signal came in the middle of another record */
     uint64_t io_uring; /* rings made */

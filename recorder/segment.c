@@ -82,6 +82,18 @@ static uint64_t read_wall_clock(void) {
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
+static uint64_t find_only_cpu(void) {
+    uint64_t set[128] = {0}, only = 0;
+    long bytes = RAW3(sched_getaffinity, 0, sizeof set, set);
+    for (long cpu = 0; cpu < 8 * bytes; cpu++)
+        if (set[cpu / 64] >> cpu % 64 & 1) {
+            if (only)
+                return 0;
+            only = (uint64_t)cpu + 1;
+        }
+    return only;
+}
+
 static void describe_process(struct header *header) {
     memcpy(header->magic, MAGIC, sizeof header->magic);
     header->record = sizeof(struct record);
@@ -89,6 +101,7 @@ static void describe_process(struct header *header) {
     header->parent = (int)RAW1(getppid, 0);
     header->wall = read_wall_clock();
     header->monotonic = now();
+    header->cpu = find_only_cpu();
     int file = (int)RAW4(openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
     long length = RAW3(read, file, (char *)header + ARGUMENTS, PAGE - ARGUMENTS);
     RAW1(close, file);

@@ -13,6 +13,7 @@ from steelyard.errors import StoreError, UsageError
 from steelyard.store.layout import Store
 from steelyard.traces.editing import cut_trace, merge_traces, scale_trace
 from steelyard.traces.folder import TraceFolder, create_trace
+from steelyard.traces.replay.plan import make_plan
 from steelyard.traces.replay.rows import Row, read_rows
 
 SECOND = 1_000_000_000
@@ -65,6 +66,18 @@ def test_a_part_knows_where_links_lead(tmp_path: Path, folder: TraceFolder) -> N
     assert cut_trace(trace, folder, first=2.0, last=4.0) == 2
     found = [(each.start, each.path) for each in rows(folder) if each.call == "resolved"]
     assert found == [(0, "/now/x"), (SECOND, "/now/x")]
+
+
+def test_children_are_those_of_their_own_copy(tmp_path: Path, folder: TraceFolder) -> None:
+    """A descriptor of the parent's is known to the child in each stream."""
+    calls = [
+        row(call="open", path="/a", descriptor=3, result=3, detail=0, file_size=9),
+        row(start=5, call="pread", path="/a", descriptor=3, offset=0, size=9, result=9, process=2, thread=2),
+    ]
+    processes = [{"process": 1, "parent": 0}, {"process": 2, "parent": 1}]
+    trace = make_trace(tmp_path / "forked", calls, processes=processes)
+    scale_trace(trace, folder, streams=3)
+    assert not make_plan(folder, tmp_path / "plan").left_out
 
 
 def test_a_part_by_path(trace: TraceFolder, folder: TraceFolder) -> None:

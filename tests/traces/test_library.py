@@ -112,6 +112,14 @@ def test_it_records_on_aarch64(tmp_path: Path) -> None:
     assert [segment.torn for segment in recorded.segments] == [0]
 
 
+def test_it_notes_the_core_that_a_process_is_bound_to(tmp_path: Path) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    code = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); os.execvp(sys.argv[2], sys.argv[2:])"
+    bound = run_recorded(tmp_path, *python(code, cpu, "true"))
+    free = None if len(os.sched_getaffinity(0)) > 1 else cpu
+    assert [segment.cpu for segment in bound.segments] == [free, cpu]
+
+
 LINKS = """
 import os, sys
 os.chdir(sys.argv[1])

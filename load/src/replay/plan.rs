@@ -23,6 +23,7 @@ struct Head {
     waits: usize,
     handles: usize,
     pages: usize,
+    cores: Vec<Option<u32>>,
     trace: String,
     left_out: BTreeMap<String, u64>,
 }
@@ -83,7 +84,8 @@ pub struct Plan {
     pub threads: Vec<Range<usize>>,
     pub operations: Vec<Operation>,
     pub handles: usize,
-    pub pages: usize, // of memory, that the data of transfers lie in
+    pub pages: usize,            // of memory, that the data of transfers lie in
+    pub cores: Vec<Option<u32>>, // of each thread, those that were bound to different ones
     pub trace: String,
     pub left_out: BTreeMap<String, u64>,
     pub(super) waits: Vec<Wait>,
@@ -117,6 +119,7 @@ impl Plan {
             operations: operations.chunks_exact(ROW).map(read_operation).collect(),
             handles: head.handles,
             pages: head.pages,
+            cores: head.cores,
             trace: head.trace,
             left_out: head.left_out,
             waits: waits.chunks_exact(WAIT).map(read_wait).collect(),
@@ -234,7 +237,7 @@ mod tests {
 
     fn head(path: &str) -> String {
         format!(
-            r#"{{"version":3,"paths":[{path:?}],"given":[],"threads":[1],"waits":0,"handles":1,"pages":2,"trace":"t","left_out":{{}}}}"#
+            r#"{{"version":3,"paths":[{path:?}],"given":[],"threads":[1],"waits":0,"handles":1,"pages":2,"cores":[null],"trace":"t","left_out":{{}}}}"#
         )
     }
 

@@ -5,6 +5,9 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sched::{sched_getaffinity, sched_setaffinity, CpuSet};
+use nix::unistd::Pid;
+
 use crate::core::random::Random;
 
 use super::memory::{Memory, PAGE};
@@ -53,7 +56,7 @@ pub fn replay(plan: &Arc<Plan>, job: &Job) -> Result<Vec<Stream>, String> {
         let later = Duration::from_secs_f64(job.stagger * random.fraction());
         let setting = Arc::new(set_up(plan, job, stream)?);
         let threads = (0..plan.threads.len())
-            .map(|thread| start_thread(&setting, thread, &barrier, &start, later))
+            .map(|thread| start_thread(&setting, (stream, thread), &barrier, &start, later))
             .collect::<Result<Vec<_>, _>>()?;
         streams.push(threads);
     }
@@ -80,7 +83,7 @@ type Joined = thread::JoinHandle<Vec<Done>>;
 
 fn start_thread(
     setting: &Arc<Setting>,
-    thread: usize,
+    (stream, thread): (usize, usize),
     barrier: &Arc<Barrier>,
     start: &Arc<std::sync::OnceLock<Instant>>,
     later: Duration,
@@ -90,6 +93,7 @@ fn start_thread(
         let range = setting.plan.threads.get(thread).cloned().unwrap_or_default();
         let mut done = vec![Done::default(); range.len()];
         let mut room = make_room(&setting, range);
+        bind(&setting.plan, thread, stream);
         barrier.wait();
         let begin = *start.get_or_init(Instant::now) + later;
         wait_until(begin);
@@ -100,6 +104,19 @@ fn start_thread(
         .stack_size(STACK)
         .spawn(work)
         .map_err(|error| format!("cannot start a thread: {error}"))
+}
+
+/// To a core that is not that of others, as when it was recorded; they share cores where there are fewer.
+fn bind(plan: &Plan, thread: usize, stream: usize) {
+    let Some(Some(core)) = plan.cores.get(thread) else { return };
+    let Ok(there) = sched_getaffinity(Pid::from_raw(0)) else { return };
+    let there: Vec<usize> = (0..CpuSet::count()).filter(|cpu| there.is_set(*cpu).unwrap_or(false)).collect();
+    let cores = plan.cores.iter().flatten().max().map_or(1, |last| *last as usize + 1);
+    let Some(cpu) = there.get((*core as usize + stream * cores) % there.len().max(1)) else { return };
+    let mut chosen = CpuSet::new();
+    if chosen.set(*cpu).is_ok() {
+        let _ = sched_setaffinity(Pid::from_raw(0), &chosen); // where that is forbidden, it runs anywhere
+    }
 }
 
 fn work_off(setting: &Setting, thread: usize, begin: Instant, room: &mut [u8], done: &mut [Done]) {

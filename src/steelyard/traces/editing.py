@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from steelyard.errors import UsageError
@@ -33,6 +33,7 @@ CREATE TABLE made AS
     WHERE call = 'resolved' AND start < {last} AND path IN (SELECT path FROM kept);
 """
 _KEPT = ("way", "began", "host", "anonymous")
+_NUMBERED = ("process", "parent", "cpu")
 _MOVES = "kind IN ('read', 'write', 'copy', 'size')"
 
 
@@ -83,7 +84,7 @@ def scale_trace(trace: TraceFolder, folder: TraceFolder, *, sizes: int = 1, stre
         for number in range(streams)
     ]
     asked = f"CREATE TABLE made AS {' UNION ALL '.join(parts)}"
-    return _make(folder, [trace], asked, {"scaled": trace.id, "sizes": sizes, "streams": streams})
+    return _make(folder, [trace], asked, {"scaled": trace.id, "sizes": sizes, "streams": streams}, streams)
 
 
 def _name(number: int) -> str:
@@ -99,7 +100,9 @@ def _move(column: str, number: int) -> str:
     return f"'/stream-{number}' || {column}" if number else column
 
 
-def _make(folder: TraceFolder, traces: Sequence[TraceFolder], asked: str, told: dict[str, Any]) -> int:
+def _make(
+    folder: TraceFolder, traces: Sequence[TraceFolder], asked: str, told: dict[str, Any], streams: int = 1
+) -> int:
     for trace in traces:
         trace.verify()
     with making_table(folder.table) as database:
@@ -111,8 +114,16 @@ def _make(folder: TraceFolder, traces: Sequence[TraceFolder], asked: str, told: 
             raise UsageError("nothing of the trace is left")
     document = traces[0].read_document()
     kept: dict[str, Any] = {key: document[key] for key in _KEPT if key in document}
-    processes = [each for trace in traces for each in trace.read_document().get("processes", ())]
+    processes = [
+        each for number, trace in enumerate([*traces] * streams) for each in _renumber(trace, number)
+    ]
     folder.write_document(
         {**kept, **told, "calls": int(count), "processes": processes, **summarise(folder.table)}
     )
     return int(count)
+
+
+def _renumber(trace: TraceFolder, number: int) -> Iterator[dict[str, Any]]:
+    """The processes of a trace as they are called in another one, which has it as its `number`th."""
+    for each in trace.read_document().get("processes", ()):
+        yield {name: value + _stride(number) if name in _NUMBERED else value for name, value in each.items()}

@@ -196,4 +196,5 @@ def _time_call(argv: Sequence[str], variables: Mapping[str, str]) -> float:
 
 def _describe(segment: TraceSegment, *, anonymous: bool) -> dict[str, Any]:
     arguments = segment.arguments[:1] if anonymous else segment.arguments
-    return {"process": segment.process, "parent": segment.parent, "arguments": list(arguments)}
+    cpu = {} if segment.cpu is None else {"cpu": segment.cpu}
+    return {"process": segment.process, "parent": segment.parent, "arguments": list(arguments), **cpu}

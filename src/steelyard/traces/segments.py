@@ -29,7 +29,7 @@ _PIECE = 1 << 18  # records that are looked at together: 16 MiB
 _HEADER = np.dtype(
     [
         *(("magic", "S16"), ("checksum", "<u4"), ("record", "<u4"), ("process", "<i4"), ("parent", "<i4")),
-        *(("wall", "<u8"), ("monotonic", "<u8"), ("argument_bytes", "<u8"), ("reserved", "<u8")),
+        *(("wall", "<u8"), ("monotonic", "<u8"), ("argument_bytes", "<u8"), ("cpu", "<u8")),
         *((name, "<u8") for name in ("lost", "io_uring", "aio", "raw", "unloaded", "mapped")),
     ]
 )
@@ -50,7 +50,8 @@ class TraceSegment:
     """One process: who it was, and the names and calls that it left.
 
     `wall` and `monotonic` are one instant by both clocks in nanoseconds; the records' starts are by the
-    latter. `names` are paths by their numbers. `torn` counts records that fail their checksum.
+    latter. `cpu` is the only one that it might run on when it began, None for several. `names` are paths by
+    their numbers. `torn` counts records that fail their checksum.
     """
 
     path: Path
@@ -58,6 +59,7 @@ class TraceSegment:
     parent: int
     wall: int
     monotonic: int
+    cpu: int | None
     arguments: tuple[str, ...]
     unseen: dict[str, int]
     names: dict[int, str]
@@ -112,6 +114,7 @@ def read_segment(path: Path) -> TraceSegment:
         parent=int(header["parent"]),
         wall=int(header["wall"]),
         monotonic=int(header["monotonic"]),
+        cpu=int(header["cpu"]) - 1 if header["cpu"] else None,
         arguments=_split_arguments(head[ARGUMENTS:][: int(header["argument_bytes"])]),
         unseen={name: int(header[name]) for name in UNSEEN},
         names=names,

@@ -60,13 +60,18 @@ CREATE TEMP TABLE steps AS SELECT c.row, c.segment, c.descriptor, c.start, c.sou
   FROM calls c JOIN kinds k USING (call) LEFT JOIN copied d ON d.row = c.row
   WHERE c.descriptor IS NOT NULL AND c.result >= 0
 """
+# Before a call, a file stands so far from where the last step left it that is known: the `known`th one of its
+# descriptor. A join finds that; `last_value(… IGNORE NULLS)` looks back over all calls between them each time.
 _POSITIONS = """
+CREATE TEMP TABLE running AS
+  SELECT *, sum(moved) OVER steps AS total, count(leaves) OVER steps AS known FROM steps
+  WINDOW steps AS (PARTITION BY segment, descriptor ORDER BY start, row ROWS UNBOUNDED PRECEDING);
 CREATE TEMP TABLE positions AS
-  SELECT row, segment, descriptor, start, moved, leaves,
-    last_value(leaves - total IGNORE NULLS) OVER (
-      PARTITION BY segment, descriptor ORDER BY start, row ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ) + total - moved AS position
-  FROM (SELECT *, sum(moved) OVER (PARTITION BY segment, descriptor ORDER BY start, row) AS total FROM steps)
+  SELECT r.row, r.segment, r.descriptor, r.start, r.moved, r.leaves,
+    a.leaves - a.total + r.total - r.moved AS position
+  FROM running r LEFT JOIN running a ON a.segment = r.segment AND a.descriptor = r.descriptor
+    AND a.leaves IS NOT NULL AND a.known = r.known - (r.leaves IS NOT NULL)::INTEGER;
+DROP TABLE running
 """
 _COPIED = """
 CREATE OR REPLACE TEMP TABLE copied AS

@@ -146,6 +146,19 @@ def test_a_copied_descriptor_is_copied_again() -> None:
     assert not planner.left_out
 
 
+@pytest.mark.parametrize(
+    ("cpus", "cores"), [({1: 4, 2: 2}, [1, 0, None]), ({1: 4, 2: 4}, [None] * 3), ({}, [None] * 3)]
+)
+def test_processes_that_were_bound_to_cores_of_their_own_are_again(
+    tmp_path: Path, cpus: dict[int, int], cores: list[int | None]
+) -> None:
+    looks = [row(call="stat", path="/a", process=number, thread=number) for number in (1, 2, 3)]
+    processes = [{"process": n, "parent": 0, **({"cpu": cpus[n]} if n in cpus else {})} for n in (1, 2, 3)]
+    make_plan(make_trace(tmp_path / "trace", looks, processes=processes), tmp_path / "plan")
+    head = (tmp_path / "plan").read_bytes().partition(b"\n")[0]
+    assert json.loads(head)["cores"] == cores
+
+
 def test_what_is_no_file_of_ours_is_left_out() -> None:
     planner = plan(
         row(call="read", path="pipe:[1]", descriptor=0, size=1, result=1),

@@ -34,13 +34,15 @@ _LEFT_OUT = frozenset({"flock", "chown", "msync", "mmap"})
 class Planner:
     """Takes in all calls of a trace in their order.
 
-    `under`: only calls on paths below it. `parents` are the processes' own by their numbers.
+    `under`: only calls on paths below it. `parents` are the processes' own by their numbers, `cpus` the only
+    ones that they might run on, where that is so.
     """
 
     tree: Tree
     name: str = ""
     under: str = ""
     parents: Mapping[int, int] = field(default_factory=dict)
+    cpus: Mapping[int, int] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
     threads: list[Thread] = field(default_factory=list)
     handles: int = 0
@@ -165,6 +167,7 @@ class Planner:
             "waits": sum(thread.count_waits() for thread in self.threads),
             "handles": self.handles,
             "pages": layout.pages,
+            "cores": self._find_cores(),
             "trace": self.name,
             "left_out": dict(self.left_out),
         }
@@ -172,6 +175,12 @@ class Planner:
             write_whole(path, b"".join((json.dumps(head).encode(), b"\n", *operations, *waits)))
         except OSError as error:
             raise StoreError(f"cannot write {path}: {error.strerror}") from error
+
+    def _find_cores(self) -> list[int | None]:
+        """Which threads ran on another core than others, since their processes were bound to it."""
+        bound = sorted({self.cpus[each.process] for each in self.threads if each.process in self.cpus})
+        numbers = {cpu: number for number, cpu in enumerate(bound)} if len(bound) > 1 else {}
+        return [numbers.get(self.cpus.get(each.process, -1)) for each in self.threads]
 
     def _describe_given(self, given: Given) -> dict[str, Any]:
         return {
@@ -200,7 +209,8 @@ def make_plan(trace: TraceFolder, target: Path, *, under: str = "") -> Planner:
     parents = {each["process"]: each["parent"] for each in processes}
     landmarks = Landmarks.of(read_rows(trace.table))
     tree = Tree(frozenset(landmarks.directories), landmarks.links)
-    planner = Planner(tree, trace.id, under, parents)
+    cpus = {each["process"]: each["cpu"] for each in processes if "cpu" in each}
+    planner = Planner(tree, trace.id, under, parents, cpus)
     for row in read_rows(trace.table):
         planner.take(row)
     planner.write(target)

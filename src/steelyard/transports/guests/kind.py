@@ -21,8 +21,8 @@ New files are on the disk after a second, not half a minute: configuration that 
 # /run has what the guest must know, and is in the network namespace of the hub, where the guest's cards end;
 # they go with the hub, and are there when a guest is booted again, cut off or not. The lines of the kind
 # begin the guest in the background; it writes a line to `up`, where its descriptor 3 leads, when its sshd may
-# be asked. Both ends are open before it begins, and only the guest keeps the one that is written to: so its end
-# is seen however soon it comes, while to open a pipe that it has left already would wait for ever.
+# be asked. Both ends are open before it begins, and only the guest keeps the one that is written to: so its
+# end is seen however soon it comes, while to open a pipe that it has left already would wait for ever.
 _BEGIN = """
 set -e
 mount -t tmpfs -o mode=755 tmpfs /run
