@@ -61,7 +61,7 @@ CREATE TEMP TABLE steps AS SELECT c.row, c.segment, c.descriptor, c.start, c.sou
   WHERE c.descriptor IS NOT NULL AND c.result >= 0
 """
 # Before a call, a file stands so far from where the last step left it that is known: the `known`th one of its
-# descriptor. A join finds that; `last_value(… IGNORE NULLS)` looks back over all calls between them each time.
+# descriptor. A join finds that; `last_value(… IGNORE NULLS)` would look back over all calls in between.
 _POSITIONS = """
 CREATE TEMP TABLE running AS
   SELECT *, sum(moved) OVER steps AS total, count(leaves) OVER steps AS known FROM steps
