@@ -45,6 +45,7 @@ def test_whatever_a_path_is_it_stays_below(path: str) -> None:
         ("/d/up/d/x", "/d/x", ("d/up", ".")),
         ("/d/./x", "/d/x", None),
         ("/a", "/mnt/a", None),
+        ("/", "/a", None),
         ("/d/x", "pipe:[7]", None),
     ],
 )

@@ -46,7 +46,7 @@ class Landmarks:
         """What a row tells."""
         for place in (path, other):
             self.directories.update(list_above(place or ""))
-        if row.error or not path:
+        if row.error or path in (None, "."):
             return
         if row.call in _ON_DIRECTORIES:
             self.directories.add(path)
