@@ -26,15 +26,14 @@ static uint32_t write_name(struct self *self, const char *path, size_t size) {
     return name;
 }
 
-static bool is_seen(const struct self *self, const char *path, size_t size) {
-    uint64_t hashed = hash(path, size);
+static bool is_seen(const struct self *self, uint64_t hashed) {
     return self->seen[hashed % SEEN].hash == hashed && self->seen[hashed % SEEN].name;
 }
 
 static uint32_t name_bytes(struct self *self, const char *path, size_t size) {
     uint64_t hashed = hash(path, size);
     size_t slot = hashed % SEEN;
-    if (!is_seen(self, path, size)) {
+    if (!is_seen(self, hashed)) {
         self->seen[slot].hash = hashed;
         self->seen[slot].name = write_name(self, path, size);
     }
@@ -91,7 +90,7 @@ uint32_t name_opened(int descriptor, int directory, const char *path) {
         return 0;
     size_t size = write_path(self, directory, path), real_size = 0;
     char *real = self->path + size;
-    if (!is_seen(self, self->path, size))
+    if (!is_seen(self, hash(self->path, size)))
         real_size = read_descriptor_link(descriptor, real);
     uint32_t name = name_bytes(self, self->path, size);
     if (real_size && (real_size != size || memcmp(real, self->path, size)))

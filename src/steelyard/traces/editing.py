@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from steelyard.errors import UsageError
@@ -112,10 +112,12 @@ def _make(
         (count,) = database.execute("SELECT count(*) FROM made WHERE kind <> 'note'").fetchall()[0]
         if not count:
             raise UsageError("nothing of the trace is left")
-    document = traces[0].read_document()
-    kept: dict[str, Any] = {key: document[key] for key in _KEPT if key in document}
+    documents = [trace.read_document() for trace in traces]
+    kept: dict[str, Any] = {key: documents[0][key] for key in _KEPT if key in documents[0]}
     processes = [
-        each for number, trace in enumerate([*traces] * streams) for each in _renumber(trace, number)
+        _renumber(each, number)
+        for number, document in enumerate(documents * streams)
+        for each in document.get("processes", ())
     ]
     folder.write_document(
         {**kept, **told, "calls": int(count), "processes": processes, **summarise(folder.table)}
@@ -123,7 +125,6 @@ def _make(
     return int(count)
 
 
-def _renumber(trace: TraceFolder, number: int) -> Iterator[dict[str, Any]]:
-    """The processes of a trace as they are called in another one, which has it as its `number`th."""
-    for each in trace.read_document().get("processes", ()):
-        yield {name: value + _stride(number) if name in _NUMBERED else value for name, value in each.items()}
+def _renumber(process: dict[str, Any], number: int) -> dict[str, Any]:
+    """One as it is called in a trace that has its own as the `number`th."""
+    return {name: value + _stride(number) if name in _NUMBERED else value for name, value in process.items()}

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from steelyard.traces.replay.rows import Row
 
 _MOST_LINKS = 40  # in one path, as Linux has it
-_ON_DIRECTORIES = ("mkdir", "opendir", "rmdir")
+ON_DIRECTORIES = ("opendir", "rmdir")
+"""Calls that succeed on directories alone, which were there."""
 _ON_LINKS = ("symlink", "readlink", "unlink", "rename", "link")
 
 
@@ -48,7 +49,7 @@ class Landmarks:
             self.directories.update(list_above(place or ""))
         if row.error or path in (None, "."):
             return
-        if row.call in _ON_DIRECTORIES:
+        if row.call in ("mkdir", *ON_DIRECTORIES):
             self.directories.add(path)
         elif row.call == "symlink":
             self._made.add(path)

@@ -7,13 +7,12 @@ import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from steelyard.traces.replay.places import Links
+from steelyard.traces.replay.places import ON_DIRECTORIES, Links
 from steelyard.traces.replay.rows import Row
 
 _ABSENT = ("ENOENT", "ENOTDIR")
 _THERE = ("EEXIST", "ENOTEMPTY", "EISDIR")
 _ON_NAMES = ("stat", "access", "readlink", "chmod", "utime", "statfs", "truncate", "unlink", "rename", "link")
-_ON_DIRECTORIES = ("opendir", "rmdir")
 _KEPT = 0x7FFFFFFF & ~(os.O_CREAT | os.O_EXCL | os.O_TRUNC)
 
 
@@ -74,7 +73,7 @@ class Tree:
             self._see(path, there=row.error in _THERE)
         elif row.call in _ON_NAMES:
             self._see(path, there=row.error not in _ABSENT)
-        elif row.call in _ON_DIRECTORIES:
+        elif row.call in ON_DIRECTORIES:
             self._see(path, there=row.error not in _ABSENT, directory=row.error != "ENOTDIR")
         if second:
             self._see(second, there=row.error in _THERE)
