@@ -26,6 +26,7 @@ from steelyard.controller.trial.pipeline import Pipeline
 from steelyard.controller.trial.prepare import Preparation
 from steelyard.controller.trial.record import make_result, write_documents
 from steelyard.controller.trial.step import PipelineStep
+from steelyard.controller.trial.surroundings import Surroundings
 from steelyard.errors import HostError, StoreFull, TrialFailure
 from steelyard.hosts.minder_channel import MinderError
 from steelyard.model.metric import Mark
@@ -98,8 +99,8 @@ class TrialRunner:
             steps = [await self._place_step(step, cell, deployed, scope) for step in steps]
             stages = Stages()
             timeline = await self._make_timeline(attempt, deployed, stages, scope)
-            cores = self._own_cores(cell)
-            runner = PhaseRunner(self._context, attempt, self._lockstep, cores, deployed.known)
+            around = Surroundings(self._context, attempt, self._own_cores(cell), deployed.known)
+            runner = PhaseRunner(around, self._lockstep)
             pipeline = Pipeline(self._experiment, steps, runner, data, stages)
             work = self._measure(data, deployed, pipeline, timeline)
             await run_while_alive(deployed, work, self._context.note)
