@@ -6,7 +6,8 @@ A kind is a file beside this one. It says how its program is called, and how the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePosixPath
+from ipaddress import IPv4Network
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 DISK = PurePosixPath("/run/steelyard/disk")
@@ -20,9 +21,10 @@ New files are on the disk after a second, not half a minute: configuration that 
 # the file of the state that it goes on from, or nothing. The script holds a mount namespace of its own, whose
 # /run has what the guest must know, and is in the network namespace of the hub, where the guest's cards end;
 # they go with the hub, and are there when a guest is booted again, cut off or not. The lines of the kind
-# begin the guest in the background; it writes a line to `up`, where its descriptor 3 leads, when its sshd may
-# be asked. Both ends are open before it begins, and only the guest keeps the one that is written to: so its
-# end is seen however soon it comes, while to open a pipe that it has left already would wait for ever.
+# begin the guest in the background by `boot`; it writes a line to `up`, where its descriptor 3 leads, when
+# its sshd may be asked. Both ends are open before it begins, and only the guest keeps the one that is written
+# to: so its end is seen however soon it comes, while to open a pipe that it has left already would wait for
+# ever.
 _BEGIN = """
 set -e
 mount -t tmpfs -o mode=755 tmpfs /run
@@ -42,6 +44,7 @@ done
 [ -e "$9" ] || { truncate -s "$8" "$9.new"; mkfs.ext4 -q "$9.new"; mv "$9.new" "$9"; }
 unset TMPDIR TMP TEMP
 ulimit -c 0  # a panic ends in abort(3), whose core would be as large as the guest
+boot() { exec "$@" 3<&8 8>&- 9<&- >> "$SY_CONSOLE" 2>&1 < /dev/null; }
 """
 _END = """
 exec 8>&-
@@ -94,6 +97,18 @@ class Devices(NamedTuple):
     card: str
     door: str
     line: str
+
+
+class GuestPlace(NamedTuple):
+    """Where guests of a run get their files: over the bridge `card` of a network of the hub.
+
+    `directory` is one of the run.
+    """
+
+    hub: int
+    network: IPv4Network
+    card: str
+    directory: Path
 
 
 class GuestKind(NamedTuple):

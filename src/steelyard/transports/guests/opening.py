@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -16,21 +16,30 @@ from steelyard.hosts.lease import Lease
 from steelyard.hosts.token import Token
 from steelyard.transports.guests.guest import BootScript, Guest
 from steelyard.transports.guests.hosts import Ground, GuestHost, QemuGuestHost
-from steelyard.transports.guests.kind import DISK, GuestKind
-from steelyard.transports.guests.qemu import QemuGuest, QemuPlace, check_qemu, open_qemu
-from steelyard.transports.guests.uml import UML, check_uml
+from steelyard.transports.guests.kind import DISK, GuestKind, GuestPlace
+from steelyard.transports.guests.qemu import QemuGuest, check_qemu, open_qemu
+from steelyard.transports.guests.uml import check_uml, open_uml
 from steelyard.transports.namespaces.network import BRIDGE, Namespaces, check_namespaces, open_bridge
 from steelyard.transports.namespaces.sshd import NamespaceSshd, check_sshd
 from steelyard.transports.ssh.transport import SshTransport
 
 CONNECT_WITHIN = 60.0  # seconds; a guest's key exchange takes its time on a busy machine
 _CONTROL = "control0"
-_CLASSES: dict[str, tuple[type[GuestHost], type[Guest]]] = {
-    "uml": (GuestHost, Guest),
-    "qemu": (QemuGuestHost, QemuGuest),
-}
 
-_CHECKS = {"uml": check_uml, "qemu": check_qemu}
+
+class _Maker(NamedTuple):
+    """What a kind of guests is made by: `check` raises HostError where this machine lacks something."""
+
+    check: Callable[[], None]
+    open: Callable[[Lease, GuestPlace, int], Awaitable[GuestKind]]
+    host: type[GuestHost] = GuestHost
+    guest: type[Guest] = Guest
+
+
+_MAKERS = {
+    "uml": _Maker(check_uml, open_uml),
+    "qemu": _Maker(check_qemu, open_qemu, QemuGuestHost, QemuGuest),
+}
 
 
 class GuestSizes(NamedTuple):
@@ -58,7 +67,8 @@ class _Common(NamedTuple):
 
 def list_obstacles(kind: str) -> list[str]:
     """What keeps guests of a kind from booting here, each with what to do about it."""
-    return [said for check in (check_namespaces, check_sshd, _CHECKS[kind]) if (said := _explain(check))]
+    checks = (check_namespaces, check_sshd, _MAKERS[kind].check)
+    return [said for check in checks if (said := _explain(check))]
 
 
 def _explain(check: Callable[[], object]) -> str:
@@ -74,28 +84,26 @@ async def open_guests(
     lease: Lease, kind: str, count: int, token: Token, log: Path, sizes: GuestSizes
 ) -> AsyncIterator[tuple[GuestHost, ...]]:
     """So many guests of a kind, `uml` or `qemu`, booted and reached. Raises HostError."""
-    _CHECKS[kind]()
+    maker = _MAKERS[kind]
+    maker.check()
     disks = log.absolute().with_name(f"disks-{secrets.token_hex(4)}")
     await lease.make_scratch(disks)
     async with Namespaces.open(lease) as wiring, open_bridge(wiring.hub, _CONTROL) as control:
-        place = QemuPlace(wiring.hub, control, _CONTROL, disks)
-        made = await open_qemu(lease, place, sizes.cores) if kind == "qemu" else UML
+        made = await maker.open(lease, GuestPlace(wiring.hub, control, _CONTROL, disks), sizes.cores)
         sshd = NamespaceSshd.make(log, sizes.lost_after, temporary=str(DISK / "tmp"))
         common = _Common(made, lease, wiring, control, sshd, token, log, disks, sizes)
         names = wiring.list_hosts(count)
-        hosts = [_make_host(common, *_CLASSES[kind], number, names) for number in range(1, count + 1)]
+        hosts = [_make_host(common, maker, number, names) for number in range(1, count + 1)]
         async with connect_all(hosts) as reached:
             yield reached
 
 
-def _make_host(
-    common: _Common, made: type[GuestHost], guest: type[Guest], number: int, names: str
-) -> GuestHost:
+def _make_host(common: _Common, maker: _Maker, number: int, names: str) -> GuestHost:
     """The guest of a number, not yet booted; `names` is what /etc/hosts says in it."""
     name, networks = f"n{number}", (common.wiring.network, common.control)
     address, door = (str(network[number]) for network in networks)
     way = SshTransport(name, common.sshd.login(door, CONNECT_WITHIN), address=address)
-    host = made(
+    host = maker.host(
         way,
         common.token,
         common.log,
@@ -105,7 +113,9 @@ def _make_host(
     )
     host.wiring, host.lease, host.below, host.way = common.wiring, common.lease, Ground(common.lease), way
     console = common.log.with_name(f"{name}.console")
-    host.guest = guest(common.lease, name, common.wiring.hub, _boot_script(common, number, names), console)
+    host.guest = maker.guest(
+        common.lease, name, common.wiring.hub, _boot_script(common, number, names), console
+    )
     host.facts = {"guest": common.kind.name, **host.describe_cable()}
     return host
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from ipaddress import IPv4Network
 from pathlib import Path
-from typing import NamedTuple
 
 from steelyard.errors import HostError
 from steelyard.hosts.lease import Lease
 from steelyard.transports.guests.files import SharedFiles, share_files
 from steelyard.transports.guests.guest import Guest
 from steelyard.transports.guests.kernel import EMULATOR, GuestKernel, find_kernel, prepare_kernel
-from steelyard.transports.guests.kind import Devices, GuestKind
+from steelyard.transports.guests.kind import Devices, GuestKind, GuestPlace
 from steelyard.transports.guests.qmp import Monitor
 from steelyard.transports.guests.state import SavedState
 from steelyard.transports.namespaces.holders import require_programs
@@ -23,7 +21,7 @@ _RUN = f"""
 cat "$SY_EARLY" own.cpio > early.cpio
 ln -s "$9" disk.raw  # a comma in a path would end it
 [ "${{10}}" ] && state="-incoming fd:4" || state=
-{EMULATOR} -M q35 -accel "$SY_ACCELERATOR" -smp "$SY_CORES" -m "$(($6 >> 20))" -nodefaults \\
+boot {EMULATOR} -M q35 -accel "$SY_ACCELERATOR" -smp "$SY_CORES" -m "$(($6 >> 20))" -nodefaults \\
     -no-user-config -display none -no-reboot -sandbox on,spawn=deny -kernel "$SY_KERNEL" -initrd early.cpio \\
     -append "console=ttyS0 quiet panic=-1 no_timer_check" \\
     -chardev stdio,id=console,signal=off -serial chardev:console \\
@@ -33,7 +31,7 @@ ln -s "$9" disk.raw  # a comma in a path would end it
     -netdev "tap,id=net1,ifname=c$1,script=no,downscript=no" \\
     -device "virtio-net-pci,netdev=net1,mac=02:01:$7,romfile=" \\
     -drive file=disk.raw,format=raw,if=virtio -qmp unix:qmp,server=on,wait=off $state \\
-    3<&8 8>&- 9<&- 4< "${{10:-/dev/null}}" >> "$SY_CONSOLE" 2>&1 < /dev/null &
+    4< "${{10:-/dev/null}}" &
 until [ -S qmp ]; do
     kill -0 $! 2> /dev/null || exit 1
     sleep 0.05
@@ -47,19 +45,7 @@ _ROOM = "it needs as much room as the guest has memory; see --scratch DIR"
 _ACCELERATORS = {"kvm": "qemu (KVM)", "tcg": "qemu (emulated)"}
 
 
-class QemuPlace(NamedTuple):
-    """Where guests of a run get their files: over the bridge `card` of a network of the hub.
-
-    `directory` is one of the run.
-    """
-
-    hub: int
-    network: IPv4Network
-    card: str
-    directory: Path
-
-
-async def open_qemu(lease: Lease, place: QemuPlace, cores: int) -> GuestKind:
+async def open_qemu(lease: Lease, place: GuestPlace, cores: int) -> GuestKind:
     """Guests of QEMU for a run, and what they need around them until the lease ends.
 
     Raises HostError.

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from steelyard.transports.guests.kind import Devices, GuestKind
+from steelyard.hosts.lease import Lease
+from steelyard.transports.guests.kind import Devices, GuestKind, GuestPlace
 from steelyard.transports.namespaces.holders import require_programs
 
 UML = GuestKind(
     "uml",
     """
 mkdir -m 700 uml
-linux.uml "mem=$6" root=/dev/root rootfstype=hostfs rootflags=/ rw quiet init=/run/steelyard/init \\
+boot linux.uml "mem=$6" root=/dev/root rootfstype=hostfs rootflags=/ rw quiet init=/run/steelyard/init \\
     ubd0="$9" con=null con0=null,fd:1 ssl=null ssl0=null,fd:3 uml_dir=/run/steelyard/uml/ umid=guest \\
     "vec0:transport=tap,ifname=$1,depth=128,gro=1,mac=02:00:$7" \\
-    "vec1:transport=tap,ifname=c$1,depth=128,gro=1,mac=02:01:$7" \\
-    3<&8 8>&- 9<&- >> "$SY_CONSOLE" 2>&1 < /dev/null &
+    "vec1:transport=tap,ifname=c$1,depth=128,gro=1,mac=02:01:$7" &
 """,
     Devices(disk="/dev/ubda", card="vec0", door="vec1", line="/dev/ttyS0"),
 )
+
+
+async def open_uml(_lease: Lease, _place: GuestPlace, _cores: int) -> GuestKind:
+    """Guests of User-mode Linux for a run, which need nothing around them, and have one core."""
+    return UML
 
 
 def check_uml() -> None:
