@@ -31,14 +31,17 @@ pub fn become_program(arguments: &Arguments) -> Result<Infallible, String> {
     let over = find_places(&arguments.over)?;
     let roots = over.iter().map(|path| open(path, OFlag::O_PATH | DIRECTORY)).collect::<Result<_, _>>()?;
     let place = arguments.into.as_deref().map(open_place).transpose()?;
-    let here = env::current_dir().map_err(|error| format!("the working directory: {error}"))?;
+    let here = env::current_dir().ok().filter(|here| over.iter().any(|path| here.starts_with(path)));
     let socket = start_server(Shown { roots, place, cached: arguments.cached })?;
     enter_namespace()?;
-    for path in over {
-        hand_over(&socket, &mount_over(&path)?)?;
+    for path in &over {
+        hand_over(&socket, &mount_over(path)?)?;
     }
     drop(socket);
-    env::set_current_dir(&here).map_err(|error| format!("{}: {error}", here.display()))?;
+    // It was below one of them, and is to be in what covers it; elsewhere it stays, where it may not even enter.
+    if let Some(here) = here {
+        env::set_current_dir(&here).map_err(|error| format!("{}: {error}", here.display()))?;
+    }
     execute(&arguments.program)
 }
 
