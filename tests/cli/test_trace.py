@@ -66,10 +66,14 @@ def test_mistakes_are_told(own_place: Path, capfd: pytest.CaptureFixture[str]) -
     assert "no process of" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("is_ours", [True, False], ids=["here", "on another host"])
 def test_a_trace_of_a_recorder_that_was_killed_is_there(
-    own_place: Path, capfd: pytest.CaptureFixture[str]
+    own_place: Path, capfd: pytest.CaptureFixture[str], is_ours: bool
 ) -> None:
-    """The program is not disturbed, and what it does afterwards is recorded, too."""
+    """The program is not disturbed, and what it does afterwards is recorded, too.
+
+    What recording costs is measured when the trace is shown, unless that is another machine.
+    """
     require_library()
     waiting = f"import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\n{WRITE}"
     command = (sys.executable, "-m", "steelyard", "trace", "record", "--", *python(waiting, "data"))
@@ -81,8 +85,13 @@ def test_a_trace_of_a_recorder_that_was_killed_is_there(
     assert "still being recorded" in capfd.readouterr().err
     (own_place / "go").touch()
     assert until(lambda: (own_place / "data").exists() and (own_place / "data").stat().st_size == 50 * 4096)
+    if not is_ours:
+        (document,) = store.glob("*/trace.json")
+        document.write_text(json.dumps(json.loads(document.read_text()) | {"host": "theirs"}))
     assert until(lambda: cli(("trace", "show")) == 0)
-    assert "200 KiB in 50 writes" in capfd.readouterr().out
+    said = capfd.readouterr().out
+    assert "200 KiB in 50 writes" in said
+    assert ("the recorder adds about" in said) == is_ours
 
 
 def test_a_damaged_trace_hides_no_other(own_place: Path, capfd: pytest.CaptureFixture[str]) -> None:

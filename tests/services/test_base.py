@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ import pytest
 
 from steelyard.errors import HostDown, HostError
 from steelyard.model.command import Command, Endpoint, Exit
+from steelyard.model.keys.wrap import Conditions
 from steelyard.services.base import Service, ServiceOptions
 from steelyard.services.kit.capabilities import Killable
 from steelyard.services.kit.context import ServiceContext
@@ -145,6 +147,24 @@ def test_servers_whose_host_an_event_killed_did_not_die_by_themselves(service):
             assert f"{alive.label} on" in await watch
 
     asyncio.run(run())
+
+
+def test_what_was_recorded_on_a_host_that_an_event_killed_is_lost_and_no_failure(service):
+    async def down(argv, *, seconds):
+        raise HostDown("host b is down: an event killed it")
+
+    async def run() -> None:
+        async with service.deploy():
+            service.context = replace(service.context, wrap=Conditions(capture="io"))
+            for host in service.context.hosts:
+                host.capture = down
+
+    asyncio.run(run())
+    assert len(service.complaints) == 4
+    assert (
+        service.complaints[0]
+        == "service two: what was recorded of server-2 is lost: host b is down: an event killed it"
+    )
 
 
 def test_addresses_that_may_connect():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -173,11 +174,13 @@ def list_(store: str | None, as_json: bool) -> int:
 
 
 def _complete(folder: TraceFolder, *, anonymous: bool = False) -> dict[str, Any]:
-    """Make the table, and say what the recorder costs here."""
+    """Make the table, and say what the recorder costs, where it was recorded on this machine."""
     from steelyard.traces.recorder import choose_recorder
     from steelyard.traces.recording import complete_trace, measure_cost
 
-    cost = measure_cost(choose_recorder(folder.read_document()["way"]), folder)
+    document = folder.read_document()
+    is_ours = document.get("host") == os.uname().nodename
+    cost = measure_cost(choose_recorder(document["way"]), folder) if is_ours else None
     return complete_trace(folder, anonymous=anonymous, cost=cost)
 
 

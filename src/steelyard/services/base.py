@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from steelyard.errors import HostError
+from steelyard.errors import HostDown, HostError
 from steelyard.hosts.base import Host
 from steelyard.hosts.capturing import fetch_segments
 from steelyard.hosts.short_programs import make_runner
@@ -163,10 +163,15 @@ class Service(ABC, Generic[OptionsT]):
 
     async def _fetch_segments(self) -> None:
         """What was recorded of its servers' storage calls, to the record, beside their logs."""
-        if self.context.wrap.capture:
-            for host, label in {(server.host, server.label): None for server in self.servers}:
-                target = self.context.logs / f"{host.name}-{label}.trace" / "segments"
+        if not self.context.wrap.capture:
+            return
+        for host, label in {(server.host, server.label): None for server in self.servers}:
+            target = self.context.logs / f"{host.name}-{label}.trace" / "segments"
+            try:
                 await fetch_segments(host, self._trace_place(host, label), target)
+            except HostDown as down:  # as the experiment asked for
+                lost = f"service {self.context.name}: what was recorded of {label} is lost"
+                self.complaints.append(f"{lost}: {down.message}")
 
     def _trace_place(self, host: Host, label: str) -> PurePosixPath:
         return self.scratch(host) / f"trace-{label}"

@@ -46,7 +46,13 @@ def run_recorded(recorder: Recorder, folder: TraceFolder, argv: Sequence[str]) -
     """
     words, variables = recorder.surround(argv, folder.segments)
     began = time.time()
-    document = {"command": list(argv), "began": began, "way": recorder.name, "directory": str(Path.cwd())}
+    document = {
+        "command": list(argv),
+        "began": began,
+        "way": recorder.name,
+        "directory": str(Path.cwd()),
+        "host": os.uname().nodename,
+    }
     folder.write_document(document)
     try:
         process = subprocess.Popen(words, env=variables)
@@ -54,9 +60,7 @@ def run_recorded(recorder: Recorder, folder: TraceFolder, argv: Sequence[str]) -
         shutil.rmtree(folder.path)
         raise UsageError(f"cannot start {argv[0]}: {error.strerror}") from error
     code = _wait(process)
-    folder.write_document(
-        {**document, "seconds": time.time() - began, "exit": code, "host": os.uname().nodename}
-    )
+    folder.write_document({**document, "seconds": time.time() - began, "exit": code})
     return 128 - code if code < 0 else code
 
 
