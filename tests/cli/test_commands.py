@@ -156,6 +156,7 @@ def test_list_and_show(steelyard):
     assert "arg1=0.001" in shown.out
     assert listed[0]["run"] in shown.err
     assert steelyard("show", "last", "--json").document["run"] == listed[0]["run"]
+    assert steelyard("show").out == shown.out, "the newest needs no name"
 
 
 def test_compare_with_itself_detects_no_difference(steelyard):

@@ -26,7 +26,7 @@ _FORMS = (
 
 
 @click.command()
-@run_argument()
+@run_argument(default="last")
 @click.option("--as", "form", type=click.Choice(_FORMS), required=True)
 @click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write to this file")
 @click.option("--license", "license_", metavar="ID", default="", help="With rocrate: an SPDX id or a URL")
@@ -42,7 +42,7 @@ def command(
     disturbed: Disturbed | None,
     store: str | None,
 ) -> int:
-    """Export RUN for other programs and print the file's path.
+    """Export RUN, by default the newest, for other programs and print the file's path.
 
     \b
     steelyard export last --as csv -o result.csv       one row per trial and metric

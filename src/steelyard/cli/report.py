@@ -23,7 +23,7 @@ _MARKDOWN = (".md", ".markdown")
 
 
 @click.command()
-@run_argument()
+@run_argument(default="last")
 @click.option(
     "--as",
     "form",
@@ -44,10 +44,10 @@ def command(
     disturbed: Disturbed | None,
     store: str | None,
 ) -> int:
-    """Write the report of RUN and print its path.
+    """Write the report of RUN, by default the newest, and print its path.
 
     \b
-    steelyard report last
+    steelyard report
     steelyard report last -o result.md
     steelyard report last --metric ratio --metric wall
 

@@ -18,7 +18,7 @@ from steelyard.stats.outliers import Policy
 
 
 @click.command()
-@run_argument()
+@run_argument(default="last")
 @click.option(
     "--trial", type=click.IntRange(1), metavar="N", help="One trial: commands, exit codes, figures, files"
 )
@@ -40,8 +40,10 @@ def command(
 ) -> int:
     """Show the results of RUN: an id or the beginning of one, a path, or `last`; or of a suite.
 
+    Without RUN, those of the newest run.
+
     \b
-    steelyard show last
+    steelyard show
     steelyard show last --trial 7
     steelyard show last --metric ratio --metric 'latency_*'
     steelyard show last --outliers mad

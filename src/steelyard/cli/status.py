@@ -9,14 +9,14 @@ from steelyard.cli.terminal import echo
 
 
 @click.command()
-@run_argument()
+@run_argument(default="last")
 @store_option
 @json_option
 def command(run: str, store: str | None, as_json: bool) -> int:
-    """Show the progress of RUN, and the scheduler's report on its job.
+    """Show the progress of RUN, by default the newest, and the scheduler's report on its job.
 
     \b
-    steelyard status last
+    steelyard status
     """
     from steelyard.controller.control.steer import status
 

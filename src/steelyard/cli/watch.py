@@ -19,14 +19,14 @@ NICE = 10
 
 
 @click.command()
-@run_argument()
+@run_argument(default="last")
 @store_option
 def command(run: str, store: str | None) -> int:
     """Watch RUN while it goes on: its cells filling, its current trial, what fails or is marked.
 
     \b
-    steelyard watch last
-    ssh -t login steelyard watch last
+    steelyard watch                       the newest run
+    ssh -t login steelyard watch
 
     The results stay on the screen when the run is over. Ctrl-C stops watching; the run goes on. Several
     people may watch a run, from any machine that sees its store.
