@@ -38,6 +38,7 @@ def test_what_is_claimed_was_simulated_and_comes_again(name: str) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.timeout(3600)  # minutes of computing, of which a busy machine makes many
 @pytest.mark.parametrize("name", simulations.SIMULATIONS)
 def test_what_is_claimed_comes_again(name: str) -> None:
     found = list(simulations.SIMULATIONS[name](0.3, 2000))

@@ -184,7 +184,7 @@ class NeverReady(FakeHost):
 def test_a_host_that_hangs_before_the_start_fails_the_trial_in_bounded_time(
     kind: type[FakeHost], says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("lockstep", "phases"):
+    for module in ("lockstep", "copies"):
         monkeypatch.setattr(f"steelyard.controller.trial.{module}.ANSWER_WITHIN", 0.2)
     site = FakeSite(score, hosts=3)
     site.hosts[1].__class__ = kind

@@ -394,7 +394,7 @@ def test_garbage_gives_only_host_errors(run, said, events):
                     await step()
             with contextlib.suppress(HostError):
                 child = await agent.start("n1:1", ["-"])
-                await asyncio.wait_for(child.wait(), 5)
+                await asyncio.wait_for(child.wait(), PATIENCE)
         finally:
             await agent._end()
 

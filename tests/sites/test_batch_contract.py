@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from loading import loaded
+from patience import PATIENCE
 from steelyard.errors import HostError, UsageError
 from steelyard.model.engine import EngineJob
 from steelyard.sites.kit.batch.job import JobState
@@ -30,11 +31,11 @@ benches = loaded(HERE / "benches.py")
 
 
 def awaited(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Run a test that is a coroutine, a minute at most."""
+    """Run a test that is a coroutine; a scheduler takes its time on a busy machine."""
 
     @functools.wraps(test)
     def run(**fixtures: Any) -> None:
-        asyncio.run(asyncio.wait_for(test(**fixtures), 60))
+        asyncio.run(asyncio.wait_for(test(**fixtures), PATIENCE))
 
     return run
 

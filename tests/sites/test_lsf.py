@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from loading import loaded
+from patience import PATIENCE
 from steelyard.errors import HostError, ParseFailure
 from steelyard.sites.kit.batch.job import NODE_FAILED, JobRequest, JobState
 from steelyard.sites.kit.batch.options import BatchOptions
@@ -251,7 +252,7 @@ def test_settings_of_a_cluster(bench: Any, monkeypatch: pytest.MonkeyPatch, sett
         found = await bench.site.fetch_jobs([identity, "999999"])
         assert [job.state for job in found.values()] == [JobState.CANCELLED, JobState.LOST]
 
-    asyncio.run(asyncio.wait_for(drive(), 60))
+    asyncio.run(asyncio.wait_for(drive(), PATIENCE))
 
 
 def test_a_queue_that_takes_no_exclusive_jobs(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,4 +276,4 @@ def test_a_step_gets_its_words_and_its_input_as_they_are(bench: Any, monkeypatch
         await way.close()
         return output, code
 
-    assert asyncio.run(asyncio.wait_for(drive(), 30)) == (b"one  two|a  b $HOME `x`", 7)
+    assert asyncio.run(asyncio.wait_for(drive(), PATIENCE)) == (b"one  two|a  b $HOME `x`", 7)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from loading import loaded
+from patience import PATIENCE
 from steelyard.errors import HostError, ParseFailure
 from steelyard.sites.kit.batch.job import NODE_FAILED, JobRequest, JobState
 from steelyard.sites.pbs import Pbs, PbsOptions
@@ -263,7 +264,7 @@ def test_finished_and_unknown_jobs_together(bench: Any) -> None:
         assert not states[1].is_over
         assert states[2:] == [JobState.LOST, JobState.FAILED]
 
-    asyncio.run(asyncio.wait_for(drive(), 60))
+    asyncio.run(asyncio.wait_for(drive(), PATIENCE))
 
 
 def test_a_server_without_history(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,7 +282,7 @@ def test_a_server_without_history(bench: Any, monkeypatch: pytest.MonkeyPatch) -
             await bench.site.jobs.wait_until(running, lambda job: job.state.is_over)
         ).state is JobState.LOST
 
-    asyncio.run(asyncio.wait_for(drive(), 60))
+    asyncio.run(asyncio.wait_for(drive(), PATIENCE))
 
 
 def test_only_operators_suspend(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,7 +295,7 @@ def test_only_operators_suspend(bench: Any, monkeypatch: pytest.MonkeyPatch) -> 
             await bench.site.suspend(identity)
         assert "operators" in caught.value.hint
 
-    asyncio.run(asyncio.wait_for(drive(), 60))
+    asyncio.run(asyncio.wait_for(drive(), PATIENCE))
 
 
 def test_no_resource_of_that_name(bench: Any) -> None:

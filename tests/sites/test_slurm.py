@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from loading import loaded
+from patience import PATIENCE
 from steelyard.errors import ParseFailure
 from steelyard.hosts.call import Answer
 from steelyard.sites.kit.batch.job import JobRequest, JobState
@@ -196,7 +197,7 @@ def test_the_hosts_of_a_real_job_in_its_order(bench: Any) -> None:
         ).state is JobState.DONE
         return str(said)
 
-    lines = asyncio.run(asyncio.wait_for(inside(), 60)).splitlines()
+    lines = asyncio.run(asyncio.wait_for(inside(), PATIENCE)).splitlines()
     assert "5 hosts were requested, but Slurm job" in lines[0]
     assert "has 4: n1, n2, n3, n4" in lines[0]
     hosts = [line.split() for line in lines if line.startswith("host ")]

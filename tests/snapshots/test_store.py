@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 import object_store
-from patience import comes
+from patience import PATIENCE, comes
 from steelyard.errors import HostError, HostLost, StoreError, UnknownName, UsageError
 from steelyard.model.command import Command
 from steelyard.model.snapshot import Snapshot, SnapshotNode, StoredFile
@@ -653,7 +653,7 @@ def planted(shared, directory, tmp_path):
 def read_by_name(place: Path) -> Snapshot:
     """Without looking first what is there, as if it had been swapped since."""
     vault = SnapshotStore.from_place(str(place))
-    return asyncio.run(asyncio.wait_for(vault._read(RUN, "n1"), 20))
+    return asyncio.run(asyncio.wait_for(vault._read(RUN, "n1"), PATIENCE))
 
 
 @pytest.mark.parametrize("kind", ["a pipe", "a link to a pipe", "a link to a device", "a link to a file"])
