@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
@@ -123,7 +122,7 @@ class PhaseCopy:
         if instant is None:
             return await starting
         try:
-            async with asyncio.timeout(ANSWER_WITHIN + max(0.0, instant.at / 1e9 - time.time())):
+            async with asyncio.timeout(ANSWER_WITHIN + instant.seconds_left()):
                 process = await starting
         except TimeoutError:
             raise HostLost(

@@ -41,6 +41,10 @@ class Instant:
         """The instant by a host's own clock, in ns."""
         return self.at + round(self.clocks[host.name].offset * 1e9)
 
+    def seconds_left(self) -> float:
+        """Until it is there; 0 afterwards."""
+        return max(0.0, self.at / 1e9 - time.time())
+
 
 @dataclass(frozen=True, slots=True)
 class Punctuality:

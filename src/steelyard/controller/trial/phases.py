@@ -63,7 +63,7 @@ class PhaseRunner:
     ) -> None:
         instant = await self._schedule_instant(stage.step.workdirs)
         if beginning:
-            beginning(time.monotonic() + (max(0.0, instant.at / 1e9 - time.time()) if instant else 0.0))
+            beginning(time.monotonic() + (instant.seconds_left() if instant else 0.0))
         reading = window = None
         began = time.monotonic()
         try:

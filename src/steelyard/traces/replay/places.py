@@ -11,6 +11,7 @@ from steelyard.traces.replay.rows import Row
 _MOST_LINKS = 40  # in one path, as Linux has it
 ON_DIRECTORIES = ("opendir", "rmdir")
 """Calls that succeed on directories alone, which were there."""
+_OF_DIRECTORIES = ("mkdir", *ON_DIRECTORIES)
 _ON_LINKS = ("symlink", "readlink", "unlink", "rename", "link")
 
 
@@ -49,7 +50,7 @@ class Landmarks:
             self.directories.update(list_above(place or ""))
         if row.error or path in (None, "."):
             return
-        if row.call in ("mkdir", *ON_DIRECTORIES):
+        if row.call in _OF_DIRECTORIES:
             self.directories.add(path)
         elif row.call == "symlink":
             self._made.add(path)
