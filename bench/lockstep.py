@@ -2,8 +2,8 @@
 
 The way is a run's own: `LockStep.instant`, `Host.start(at=...)`, `measure_punctuality`. Beside it are 16 bare
 waiters on this machine, with no host between and no priority asked for: beside the probe in C (`waiter.c`),
-beside plain sh in sh (`sleep`, `exec`). The program that begins is always the same, and notes by itself when
-it began, so that no record of ours judges us.
+beside plain sh in sh, with a bash for the time. The program that begins is always the same, and notes by
+itself when it began, so that no record of ours judges us.
 """
 
 from __future__ import annotations
