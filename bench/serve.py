@@ -1,16 +1,13 @@
 """What pages cost: their bytes and time in stores of 1,000 and 10,000 runs, how soon a line of a journal is
 painted, and what a hundred viewers of one run cost the server.
 
-Every floor comes from the same server: a page of as many bytes from memory, an event that nothing was read
-for. Viewers are connections of our own; what is painted is painted by Chromium.
+Every floor comes from the same server: a page of as many bytes from memory, events that nothing was read for.
+Viewers are connections of our own; what is painted is painted by Chromium.
 """
 
 from __future__ import annotations
 
-import asyncio
-import http.client
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -19,61 +16,31 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from itertools import repeat
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bench import records
 from bench.process import NotMeasured, in_turns, run
 from bench.row import Row, percentile
 from bench.served import EVERY, TOKEN
+from bench.serving import Server, serving
 from bench.setting import Setting
+from bench.viewers import PER_SECOND, follow
 from bench.watching import find_journal
 from steelyard.store.layout import Store
 from steelyard.web.runs_index import SETTLED
 
 FEW, MANY, VIEWERS = 1_000, 10_000, 100
-MOST_BYTES, MOST_MEMORY, MOST_CPU = 30 * 1024, 60e6, 0.05
+MOST_BYTES, MOST_MEMORY = 30 * 1024, 60e6
 PAINTED_WITHIN = 0.1  # seconds beyond a bare event
-LINES, PER_SECOND = 60, 10
+LINES = 60
 LIBRARIES = "import starlette.applications, uvicorn, jinja2"
 EXPERIMENT = """
 experiment: watched
 workload: {use: command, run: [sleep, "600"]}
 repeat: 6
 """
-_TICK = os.sysconf("SC_CLK_TCK")
-
-
-class Server(NamedTuple):
-    """A server of a store, by its process and port."""
-
-    process: subprocess.Popen[str]
-    port: int
-
-    def ask(self, path: str) -> bytes:
-        """A page."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        try:
-            connection.request("GET", path, headers={"Authorization": f"Bearer {TOKEN}"})
-            answer = connection.getresponse()
-            body = answer.read()
-        finally:
-            connection.close()
-        if answer.status != http.client.OK:
-            raise NotMeasured(f"{path}: {answer.status}")
-        return body
-
-    @property
-    def memory(self) -> float:
-        """Resident bytes now."""
-        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        return 1024 * float(next(line.split()[1] for line in lines if line.startswith("VmRSS")))
-
-    @property
-    def cpu(self) -> float:
-        """Seconds of CPU so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICK
 
 
 def rows(setting: Setting) -> Iterator[Row]:
@@ -87,7 +54,7 @@ def rows(setting: Setting) -> Iterator[Row]:
 
 
 def _pages(setting: Setting, few: Path, many: Path) -> Iterator[Row]:
-    with _serving(setting, few) as small, _serving(setting, many) as large:
+    with serving(setting, few) as small, serving(setting, many) as large:
         size = len(small.ask("/"))
         yield Row("serve", f"page of {FEW:,} runs", "B", (float(size),), limit=MOST_BYTES)
         pages = {"bare": lambda: _time(small, f"/bare?bytes={size}"), "few": lambda: _time(small, "/")}
@@ -107,14 +74,9 @@ def _pages(setting: Setting, few: Path, many: Path) -> Iterator[Row]:
 
 def _watched(setting: Setting) -> Iterator[Row]:
     store = setting.fresh("watched-store")
-    with _running(setting, store) as journal, _serving(setting, store) as server:
+    with _running(setting, store) as journal, serving(setting, store) as server:
         events = f"/runs/{journal.parent.name}/events?after=0"
-        one = tuple(percentile(_follow(server, journal, events, 1)[0], 99) for _ in range(3))
-        delays, shares = zip(*(_follow(server, journal, events, VIEWERS) for _ in range(3)), strict=True)
-        crowd = tuple(percentile(figures, 99) for figures in delays)
-        yield Row("serve", f"line to {VIEWERS} viewers, p99", "s", crowd, "one viewer", one, most=5.0)
-        what = f"CPU of the server, {VIEWERS} viewers, {PER_SECOND} lines/s"
-        yield Row("serve", what, "%", shares, limit=MOST_CPU)
+        yield from _crowded(server, journal, events)
         if shutil.which("chromium") is None:
             raise NotMeasured("chromium is not installed")
         with _browsing() as browser:
@@ -127,6 +89,20 @@ def _watched(setting: Setting) -> Iterator[Row]:
         yield Row("serve", what, "s", (percentile(painted, 95),), floor, (allowed,), most=1.0)
 
 
+def _crowded(server: Server, journal: Path, events: str) -> Iterator[Row]:
+    """Many viewers beside one, and beside as many of events that cost nothing to make."""
+    one, crowd, bare = [], [], []
+    for _ in range(3):
+        one.append(follow(server, events, 1, _write_lines(journal, LINES)))
+        crowd.append(follow(server, events, VIEWERS, _write_lines(journal, LINES)))
+        bare.append(follow(server, "/bare/events", VIEWERS, repeat(None, LINES)))
+    late, alone = (tuple(percentile(each.delays, 99) for each in turns) for turns in (crowd, one))
+    yield Row("serve", f"line to {VIEWERS} viewers, p99", "s", late, "one viewer", alone, most=5.0)
+    ours, floor = (tuple(each.cpu for each in turns) for turns in (crowd, bare))
+    what = f"CPU of the server, {VIEWERS} viewers, {PER_SECOND} lines/s"
+    yield Row("serve", what, "%", ours, f"bare events to {VIEWERS}", floor, most=1.3)
+
+
 def _time(server: Server, path: str) -> float:
     began = time.perf_counter()
     server.ask(path)
@@ -136,31 +112,13 @@ def _time(server: Server, path: str) -> float:
 def _first_byte(setting: Setting, store: Path) -> float:
     """From the start of the server to the first byte of its first page."""
     began = time.perf_counter()
-    with _serving(setting, store) as server:
+    with serving(setting, store) as server:
         server.ask("/")
         return time.perf_counter() - began
 
 
 def _load_libraries(setting: Setting) -> float:
     return run((sys.executable, "-c", LIBRARIES), cwd=setting.place, env=setting.environment).seconds
-
-
-@contextmanager
-def _serving(setting: Setting, store: Path) -> Iterator[Server]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bench.served", str(store)],
-        env={**setting.environment, "XDG_CACHE_HOME": str(setting.folder("cache"))},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        port = process.stdout.readline().strip() if process.stdout else ""
-        if not port.isdecimal():
-            raise NotMeasured("the server did not start")
-        yield Server(process, int(port))
-    finally:
-        process.terminate()
-        process.wait()
 
 
 @contextmanager
@@ -187,47 +145,6 @@ def _write_lines(journal: Path, count: int) -> Iterator[None]:
         with journal.open("a") as file:
             file.write(json.dumps(line) + "\n")
         yield
-
-
-def _follow(server: Server, journal: Path, path: str, viewers: int) -> tuple[list[float], float]:
-    """How late each viewer got each line, in seconds; and the share of a core that the server took."""
-
-    async def view(delays: list[float], ready: asyncio.Event) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1 << 20)
-        writer.write(
-            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
-        )
-        try:
-            while line := await reader.readline():
-                now = time.time()
-                if not line.startswith(b"data:"):
-                    continue
-                if ready.is_set():
-                    stamp = line.partition(b"stamp ")[2].partition(b".<")[0]
-                    delays += [now - float(stamp)] if stamp else []
-                ready.set()
-        finally:
-            writer.close()
-
-    async def measure() -> tuple[list[float], float]:
-        delays: list[float] = []
-        readies = [asyncio.Event() for _ in range(viewers)]
-        tasks = [asyncio.create_task(view(delays, ready)) for ready in readies]
-        await asyncio.gather(*(ready.wait() for ready in readies))
-        await asyncio.sleep(1)
-        before, began = server.cpu, time.perf_counter()
-        for _ in _write_lines(journal, LINES):
-            await asyncio.sleep(1 / PER_SECOND)
-        share = (server.cpu - before) / (time.perf_counter() - began)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        return delays, share
-
-    delays, share = asyncio.run(measure())
-    if len(delays) < viewers * LINES / 2:
-        raise NotMeasured(f"{len(delays)} of {viewers * LINES} lines came")
-    return delays, share
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from steelyard.web.listening import Listening
 from steelyard.web.serve import ServeOptions, serve
 
 TOKEN = "bench" * 9
-BARE_EVENTS, EVERY = 100, 0.1
+BARE_EVENTS, EVERY = 300, 0.1
 _routes = app.list_routes
 
 

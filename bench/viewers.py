@@ -1,0 +1,64 @@
+"""Viewers of a stream of events, as connections of our own that note how late each event came."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from bench.process import NotMeasured
+from bench.served import TOKEN
+from bench.serving import Server
+
+PER_SECOND = 10
+_STAMP = re.compile(rb"(?:^data: |stamp )(\d+\.\d+)")
+
+
+class Followed(NamedTuple):
+    """How late each viewer got each event, in seconds; the share of a core that the server took."""
+
+    delays: list[float]
+    cpu: float
+
+
+def follow(server: Server, path: str, viewers: int, events: Iterator[None]) -> Followed:
+    """Let so many follow a stream while `events` come. Raises NotMeasured where half are lost."""
+    return asyncio.run(_follow(server, path, viewers, events))
+
+
+async def _follow(server: Server, path: str, viewers: int, events: Iterator[None]) -> Followed:
+    delays: list[float] = []
+    readies = [asyncio.Event() for _ in range(viewers)]
+    tasks = [asyncio.create_task(_view(server.port, path, delays, ready)) for ready in readies]
+    try:
+        await asyncio.gather(*(ready.wait() for ready in readies))
+        await asyncio.sleep(1)
+        delays.clear()
+        before, began, count = server.cpu, time.perf_counter(), 0
+        for count, _ in enumerate(events, 1):  # noqa: B007 - how many there were
+            await asyncio.sleep(1 / PER_SECOND)
+        cpu = (server.cpu - before) / (time.perf_counter() - began)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    if len(delays) < viewers * count / 2:
+        raise NotMeasured(f"{len(delays)} of {viewers * count} events came")
+    return Followed(delays, cpu)
+
+
+async def _view(port: int, path: str, delays: list[float], ready: asyncio.Event) -> None:
+    """Read until cancelled or at the end; ready once there was an event."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 20)
+    try:
+        head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+        writer.write(head.encode())
+        while line := await reader.readline():
+            if line.startswith(b"data:"):
+                ready.set()
+                delays += [time.time() - float(stamp) for stamp in _STAMP.findall(line)[:1]]
+    finally:
+        ready.set()  # also without an event, which is told by their number
+        writer.close()
