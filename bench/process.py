@@ -17,6 +17,7 @@ from steelyard.tools.bundled import find_here
 from steelyard.workloads.kit.load.options import LOAD
 
 LONGEST = 600.0
+_TICK = os.sysconf("SC_CLK_TCK")
 EVIDENCE = 400
 
 
@@ -36,6 +37,12 @@ class Finished:
     cpu: float
     peak: int
     output: str
+
+
+def read_cpu(pid: int) -> float:
+    """Seconds of CPU that a process took so far: see proc_pid_stat(5), utime and stime. Raises OSError."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICK
 
 
 def compile_c(source: Path, program: Path, *options: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,11 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.process import NotMeasured
+from bench.process import NotMeasured, read_cpu
 from bench.served import TOKEN
 from bench.setting import Setting
-
-_TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Server(NamedTuple):
@@ -46,8 +43,7 @@ class Server(NamedTuple):
     @property
     def cpu(self) -> float:
         """Seconds of CPU so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICK
+        return read_cpu(self.process.pid)
 
 
 @contextmanager

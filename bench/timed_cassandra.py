@@ -4,18 +4,17 @@ nodes talk in the clear, which no experiment can ask for."""
 from __future__ import annotations
 
 import json
-import os
 import time
 from contextlib import suppress
 from pathlib import Path
 
+from bench.process import read_cpu
 from steelyard.hosts.base import Host
 from steelyard.hosts.sweep import find_bearers
 from steelyard.services.cassandra import Cassandra
 from steelyard.services.kit.server import Server
 
 _WATCH = b"steelyard.cassandra.Watch"
-_TICK = os.sysconf("SC_CLK_TCK")
 
 
 class TimedCassandra(Cassandra):
@@ -67,11 +66,10 @@ class PlainCassandra(TimedCassandra):
 
 
 def _watch_seconds() -> float:
-    """CPU seconds of the Java that watches the ring: see proc_pid_stat(5), utime and stime."""
+    """CPU seconds of the Java that watches the ring."""
     for bearer in find_bearers(lambda token: token.run == "bench"):
         place = Path(f"/proc/{bearer.pid}")
         with suppress(OSError):  # one of our small programs, which has just ended
             if _WATCH in (place / "cmdline").read_bytes():
-                fields = (place / "stat").read_text().rpartition(")")[2].split()
-                return (int(fields[11]) + int(fields[12])) / _TICK
+                return read_cpu(bearer.pid)
     return 0.0

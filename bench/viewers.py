@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from bench.process import NotMeasured
-from bench.served import TOKEN
+from bench.served import EVERY, TOKEN
 from bench.serving import Server
 
-PER_SECOND = 10
 _STAMP = re.compile(rb"(?:^data: |stamp )(\d+\.\d+)")
 
 
@@ -37,8 +36,9 @@ async def _follow(server: Server, path: str, viewers: int, events: Iterator[None
         await asyncio.sleep(1)
         delays.clear()
         before, began, count = server.cpu, time.perf_counter(), 0
-        for count, _ in enumerate(events, 1):  # noqa: B007 - how many there were
-            await asyncio.sleep(1 / PER_SECOND)
+        for _ in events:
+            count += 1
+            await asyncio.sleep(EVERY)
         cpu = (server.cpu - before) / (time.perf_counter() - began)
     finally:
         for task in tasks:
@@ -56,9 +56,10 @@ async def _view(port: int, path: str, delays: list[float], ready: asyncio.Event)
         head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
         writer.write(head.encode())
         while line := await reader.readline():
+            now = time.time()
             if line.startswith(b"data:"):
                 ready.set()
-                delays += [time.time() - float(stamp) for stamp in _STAMP.findall(line)[:1]]
+                delays += [now - float(found[1])] if (found := _STAMP.search(line)) else []
     finally:
         ready.set()  # also without an event, which is told by their number
         writer.close()

@@ -12,8 +12,10 @@ from bench.process import NotMeasured, compile_c
 SOURCE = Path(__file__).with_name("waiter.c")
 AHEAD = 0.25  # seconds until their instant, which is more than starting 16 takes
 LONGEST = 30.0
-CLOCK = "exec 9<> <(:); read -r -t $1 -u 9; echo $EPOCHREALTIME"
-SHELLS = f'bash --norc -c \'{CLOCK}\' bash "$1" >/dev/null; exec "$0"'
+SHELLS = """
+bash --norc -c 'exec 9<> <(:); read -r -t "$0" -u 9; echo "$EPOCHREALTIME"' "$1" >/dev/null
+exec "$0"
+"""
 
 Kind = Callable[[Path, int], tuple[str, ...]]
 """The command of a waiter: the compiled program, the instant in ns."""
