@@ -59,7 +59,8 @@ async def _view(port: int, path: str, delays: list[float], ready: asyncio.Event)
             now = time.time()
             if line.startswith(b"data:"):
                 ready.set()
-                delays += [now - float(found[1])] if (found := _STAMP.search(line)) else []
+                if stamp := _STAMP.search(line):
+                    delays.append(now - float(stamp[1]))
     finally:
         ready.set()  # also without an event, which is told by their number
         writer.close()
