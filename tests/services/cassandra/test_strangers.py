@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from loading import loaded
+from patience import PATIENCE
 from steelyard.services.cassandra import Cassandra
 from steelyard.services.kit.certificates import Authority
 
@@ -50,7 +51,8 @@ def test_no_node_of_a_stranger_joins(mallory: Any, way: str) -> None:
         node(service, place, way)
         for path in (place, *place.rglob("*")):
             os.chown(path, mallory.uid, mallory.gid)
-        words = (service.plan.homes["local"].java, f"@{place}/conf/java.arguments")
+        java = (service.plan.homes["local"].java, f"@{place}/conf/java.arguments")
+        words = ("timeout", str(PATIENCE), *java)  # a node that joined would run on
         done = await asyncio.to_thread(mallory.run, *words, cwd=place)
         assert "Unable to gossip with any peers" in done.stdout + done.stderr
         assert done.returncode not in (0, None)
