@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -53,9 +54,11 @@ def test_redis_hears_nobody_in_the_clear_and_still_asks_for_the_password(options
 @pytest.mark.parametrize("tls", [True, False])
 def test_the_bus_of_a_cluster_asks_for_a_certificate_of_its_own(tls):
     async def test(made: Any, service: Any, endpoint: Any) -> None:
+        at = (endpoint.address, service.ports.bus)
+        shown = await asyncio.to_thread(ssl.get_server_certificate, at)  # a port in the clear shows none
+        assert shown.startswith("-----BEGIN CERTIFICATE-----")
         for forged in (None, Authority().issue_identity("127.0.0.77").pem):
-            words = (endpoint.address, service.ports.bus, b"RCmb", forged)
-            heard = await asyncio.to_thread(stranger.heard_encrypted, *words)
+            heard = await asyncio.to_thread(stranger.heard_encrypted, *at, b"RCmb", forged)
             assert heard.startswith("refused")
 
     databases.with_service("redis", {"cluster": True, "tls": tls}, test, hosts=3)
