@@ -70,6 +70,14 @@ def _read(path: Path) -> bytes:
         return b""
 
 
+@pytest.fixture(autouse=True, scope="session")
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What runs of ours left on this machine is no test's, nor a server's that tests share."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A working directory, a TMPDIR, a store, a state and a place for locks of the machine, of its own.
@@ -82,7 +90,7 @@ def own_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setattr(tempfile, "tempdir", str(place / "tmp"))
     monkeypatch.setenv("STEELYARD_RUNTIME_DIR", str(place / "tmp"))
     monkeypatch.setenv("STEELYARD_STORE", str(place / "store"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(place / "state"))  # what runs of ours left is no test's
+    monkeypatch.setenv("XDG_STATE_HOME", str(place / "state"))
     monkeypatch.delenv("STEELYARD_SCRATCH", raising=False)
     monkeypatch.chdir(place)
     yield place

@@ -178,7 +178,7 @@ class ForkServer:
         """Run a command line; `fault` as in faulty.py."""
         argv, out = counting(argv), lab.place / "out"
         env = {"STEELYARD_STORE": str(lab.store), "TMPDIR": str(lab.place)}
-        env["STEELYARD_RUNTIME_DIR"] = str(lab.place)
+        env |= {"STEELYARD_RUNTIME_DIR": str(lab.place), "XDG_STATE_HOME": str(lab.place / "state")}
         self._say({"argv": argv, "cwd": str(lab.place), "env": env, "out": str(out), "fault": fault})
         answer = self._hear()
         assert answer["status"] is not None, f"hung: {argv} with {fault}: {out.read_text()}"
