@@ -53,13 +53,19 @@ def test_what_lives_is_left_alone_and_what_is_dead_is_released(kind: tuple[Any, 
 
 def test_what_cannot_be_released_is_told_and_the_file_stays(kind: tuple[Any, Any]) -> None:
     cls, lease = kind
-    cls.create(lease).close()
+    file = cls.create(lease)
+    file.close()
 
     def refuse(_: LeaseFile[Any]) -> None:
         raise HostError("nobody answers", hint="ask again")
 
-    assert cls.give_back(lambda _: True, refuse) == ["nobody answers\nask again"]
-    assert len(list(leases_folder().iterdir())) == 1
+    (problem,) = cls.give_back(lambda _: True, refuse)
+    assert problem.splitlines() == [
+        "what run run-1 left: nobody answers",
+        "ask again",
+        f"if nothing of it is there any more, remove {file.path}",
+    ]
+    assert list(leases_folder().iterdir()) == [file.path]
 
 
 @pytest.mark.parametrize("change", [{"schema": 99}, {"run": 1}, {"folder": None}])

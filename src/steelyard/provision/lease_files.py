@@ -99,10 +99,18 @@ class LeaseFile(Generic[LeaseT]):
                 if file := cls.from_abandoned(path):
                     with closing(file):
                         if is_dead(file.lease):
-                            release(file)
+                            file._give_back(release)
             except SteelyardError as error:
                 problems.append(str(error))
         return problems
+
+    def _give_back(self, release: Callable[[Self], None]) -> None:
+        """Release it. Raises SteelyardError, which says of what run, and how to end asking for it."""
+        try:
+            release(self)
+        except SteelyardError as error:
+            hint = f"if nothing of it is there any more, remove {self.path}"
+            raise HostError(f"what run {self.lease.run} left: {error}", hint=hint) from error
 
     def load(self, entries: Sequence[dict[str, Any]]) -> None:
         """Take note of all lines but the first. Raises KeyError, ValueError, TypeError."""

@@ -111,12 +111,11 @@ def cancel_left(is_dead: Callable[[RunFolder], bool]) -> tuple[list[str], list[s
 
     def cancel(file: JobLeaseFile) -> None:
         lease = file.lease
-        jobs = f"{lease.name} of run {lease.run} in {lease.engine}"
         try:
             if asyncio.run(_cancel(lease.engine, lease.name)):
-                cancelled.append(jobs)
+                cancelled.append(f"{lease.name} of run {lease.run} in {lease.engine}")
         except (SteelyardError, OSError) as error:
-            raise HostError(f"jobs {jobs}: {error}") from error
+            raise HostError(f"jobs {lease.name} in {lease.engine}: {error}") from error
         file.remove()
 
     problems = JobLeaseFile.give_back(lambda lease: is_dead(RunFolder(Path(lease.folder))), cancel)
