@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import ssl
 from collections.abc import Mapping
 from typing import Any
@@ -69,13 +70,26 @@ def explain_silence(error: Exception, server: str, seconds: float) -> ClusterErr
     """Why no answer came at all."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError | ssl.SSLError):
         hint = "the `certificate-authority` of its cluster in the kubeconfig must have signed its certificate"
-        return ClusterError(f"{server} cannot be trusted: {make_one_line(str(error))[:_MOST]}", hint=hint)
+        return ClusterError(f"{server} cannot be trusted: {_describe_distrust(error)}", hint=hint)
     if isinstance(error, TimeoutError | asyncio.TimeoutError):
         message = f"{server} did not answer within {seconds:g} s"
     elif isinstance(error, aiohttp.ClientConnectorDNSError):
         message = f"the name in {server} is not known"
     else:
-        message = f"{server} cannot be reached: {make_one_line(str(error) or type(error).__name__)[:_MOST]}"
+        message = f"{server} cannot be reached: {_describe_silence(error)}"
     return ClusterError(
         message, hint="is it up, and does `kubectl version` reach it from here (VPN, proxy, firewall)?"
     )
+
+
+def _describe_silence(error: Exception) -> str:
+    """In the system's words where it has any; aiohttp's name its own objects."""
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    return make_one_line(str(error) or type(error).__name__)[:_MOST]
+
+
+def _describe_distrust(error: Exception) -> str:
+    """In the words of OpenSSL's check where it has any."""
+    cause = getattr(error, "certificate_error", error)
+    return make_one_line(getattr(cause, "verify_message", "") or str(cause))[:_MOST]
