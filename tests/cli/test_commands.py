@@ -52,6 +52,16 @@ def test_a_bare_command_is_measured(steelyard):
     assert Path(said.out.splitlines()[-1]).is_file()
 
 
+@pytest.mark.parametrize(
+    ("program", "trial"),
+    [(("sleep", "{0.001,0.002}"), r"arg1=0\.00[12], repetition 1"), (("true",), "repetition 1")],
+)
+def test_status_names_the_last_trial(steelyard, program, trial):
+    steelyard("run", "-q", "--disturbed", "include", "--repeat", "1", "--", *program)
+    told = steelyard("status").out
+    assert re.search(rf"^the last trial, {trial}, ended \S+ ago$", told, re.MULTILINE)
+
+
 def test_unquoted_braces_get_a_hint(steelyard):
     said = steelyard("run", "-q", "--repeat", "1", "--", "sleep", "0.001", "0.002")
     assert "quote the braces" in said.err.lower()

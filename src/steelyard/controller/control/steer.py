@@ -38,7 +38,7 @@ def status(folder: RunFolder) -> dict[str, Any]:
     if record.trials:
         trial = record.trials[-1]
         ago = show_span(max(0.0, time.time() - trial.started - trial.result.seconds))
-        report["last"] = f"the last trial, {trial.result.trial.cell.key}, ended {ago} ago"
+        report["last"] = f"the last trial, {trial.result.trial.describe()}, ended {ago} ago"
     if any(line["kind"] == "run-submitted" for line in record.journal):
         report["job"] = _query_job(record)
     return report
