@@ -54,7 +54,11 @@ def test_one_that_is_cut_off_is_reached_all_the_same(tmp_path: Path) -> None:
         assert await say(one, knock) == ""
         await two.check()
         assert await say(two, "uname -n") == "n2"
+        path, known = "PATH=$PATH:/sbin", f"until ip neigh show {two.address} | grep"
+        assert await say(one, f"{path}; ip neigh flush to {two.address}; {knock}") == ""
+        assert "FAILED" in await say(one, f"{path}; {known} FAILED; do sleep 0.1; done")
         await two.heal()  # type: ignore[attr-defined]
+        assert "lladdr" in await say(one, f"{path}; {known} lladdr; do sleep 0.1; done")
         assert await say(one, knock) == "in"
         await one.block_addresses([two.address])  # type: ignore[attr-defined]
         assert await say(one, knock) == ""

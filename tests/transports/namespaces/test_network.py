@@ -140,6 +140,25 @@ def test_a_node_that_is_cut_off_is_silent_until_it_is_healed(run: Run) -> None:
     assert within(run, 3, story) == ["silence", "answer", "silence", "answer"]
 
 
+def test_who_asked_in_vain_where_a_node_is_learns_it_when_it_is_healed(run: Run) -> None:
+    """Nobody asks once more: it is told."""
+
+    async def story(made: Namespaces, _: Lease) -> None:
+        one, two = made.nodes
+        argv = (*two.prefix, "ip", "neigh", "show", one.address)
+
+        def is_known_as(state: str) -> bool:
+            return state in subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+        await made.cut("n1")
+        assert await ask(two, "n1") == "silence"
+        assert await comes(lambda: is_known_as("FAILED"))
+        await made.heal("n1")
+        assert await comes(lambda: is_known_as("lladdr"))
+
+    within(run, 2, story)
+
+
 def test_what_enters_a_node_keeps_its_directory_and_words(run: Run) -> None:
     place = run.folder / "it's a place"
     place.mkdir()

@@ -140,8 +140,10 @@ class GuestHost(SshNode):
         await capture_output(*self.wiring.cable_command(self.name, *_CUT))
 
     async def heal(self) -> None:
-        """Plug it in again; the guest's card saw nothing of it. Raises HostError."""
+        """Plug it in again; the guest's card saw nothing of it, and is told. Raises HostError."""
         await capture_output(*self.wiring.cable_command(self.name, *_HEAL))
+        with suppress(HostDown):
+            await self.capture(self.wiring.announcement)
 
     async def block_addresses(self, addresses: Sequence[str]) -> None:
         """Have it reach these addresses no more, also when it is booted again. Raises HostError."""

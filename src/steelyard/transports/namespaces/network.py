@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import sys
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -71,6 +72,16 @@ if [ "$SY_RATE" ]; then
 fi
 unset SY_HOSTS SY_RATE
 eval "$SY_BECOME"
+"""
+
+# A datagram to an address that it does not know has a node ask all others for it, and they note who asks.
+# Else those that asked for the node while it was away would wait for their next question, up to a second, and
+# be told after the third that there is no route. Where it cannot be sent, that is how it stays.
+_ANNOUNCE = """
+PATH=$PATH:/usr/sbin:/sbin
+ip neigh flush to "$1" && "$2" -I -S -c '
+import socket, sys
+socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"", (sys.argv[1], 9))' "$1" || true
 """
 
 # A process that enters a mount namespace begins at its root, so it has to find its directory again.
@@ -172,7 +183,7 @@ class Namespaces:
             await capture_output(*_nsenter(self._holder(name), *words))
 
     async def heal(self, name: str) -> None:
-        """Plug it in again; returns when both ends know, which takes up to a second. Raises HostError."""
+        """Plug it in again; returns when all know, which takes up to a second. Raises HostError."""
         await capture_output(*self.cable_command(name, "up"))
         pid = self._holder(name)
         deadline = time.monotonic() + HEALED_WITHIN
@@ -186,9 +197,15 @@ class Namespaces:
                         f"{HEALED_WITHIN:g} s"
                     )
                 await asyncio.sleep(GLANCE)
+        await capture_output(*_nsenter(pid, *self.announcement))
 
     def _holder(self, name: str) -> int:
         return next(node.pid for node in self.nodes if node.name == name)
+
+    @property
+    def announcement(self) -> tuple[str, ...]:
+        """The command by which a node that was away tells all others where it is."""
+        return ("sh", "-c", _ANNOUNCE, "sh", self.controller, sys.executable)
 
     def cable_command(self, name: str, *words: str) -> tuple[str, ...]:
         """The command that does something to a node's cable (`up`, `down`), for people too."""
