@@ -72,7 +72,8 @@ def test_without_its_minder_a_run_ends_and_says_so(
     outcome = started.ended()
     assert outcome.code == 3, outcome.said
     assert "the minder" in outcome.said
-    assert "has died" in outcome.said
+    assert outcome.said.count("has died") == 1, outcome.said
+    assert f"run {lab.runs()[0].name} failed\n" in outcome.said
     journal = lab.journal()
     assert (journal[-1]["kind"], journal[-1]["state"]) == ("run-ended", "failed")
     assert not lab.results()

@@ -55,9 +55,9 @@ class Lines(Quiet):
         echo(f"{result.trial.describe(GAP)}  {how}  ({count})", err=True)
 
     def on_end(self, folder: RunFolder, state: str, reason: str) -> None:
-        """Anything but a complete run is told."""
-        if state != "complete":
-            echo(f"run {folder.id} {state}: {reason}", err=True)
+        """Which run failed; why, and how to go on, is said by the error that the command ends with."""
+        if state == "failed":
+            echo(f"run {folder.id} failed", err=True)
 
 
 class Bar(Lines):
