@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from loading import loaded
 from patience import PATIENCE
 from steelyard.errors import ParseFailure
 from steelyard.hosts.call import Answer
+from steelyard.model.engine import EngineJob
 from steelyard.sites.kit.batch.job import JobRequest, JobState
 from steelyard.sites.kit.batch.options import BatchOptions
 from steelyard.sites.slurm import Slurm
@@ -41,6 +42,14 @@ def test_submit_line() -> None:
         "--exclusive", "--partition=fast", "--account=acc", "--qos=high", "--reservation=resv",
         "--constraint=ib",
     )  # fmt: skip
+
+
+def test_a_job_that_is_measured_is_not_warned() -> None:
+    """Slurm may send the signal up to a minute early: to a job of a minute at once, before it can heed it."""
+    job = EngineJob("name", "0.0", ("prog",), 60.0, 60.0, PurePosixPath("/s/job"))
+    command = SITE.engine().submit(job).command
+    assert "--time=1" in command.argv
+    assert not any(word.startswith("--signal") for word in command.argv)
 
 
 @pytest.mark.parametrize(("said", "identity"), [("17\n", "17"), ("17;cluster\n", "17")])
@@ -155,7 +164,7 @@ def test_variables_of_another_job_do_not_leak(monkeypatch: pytest.MonkeyPatch) -
 
 INSIDE = """
 import asyncio, sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from steelyard.errors import HostError
 from steelyard.hosts.token import Token
 from steelyard.sites.kit.batch.options import BatchOptions

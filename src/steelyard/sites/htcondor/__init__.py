@@ -16,7 +16,7 @@ from steelyard.sites.kit.batch.job import Job, JobRequest, JobState
 from steelyard.sites.kit.batch.nodes import check_hosts
 from steelyard.sites.kit.batch.options import OneHostOptions
 from steelyard.sites.kit.batch.scheduler import Scheduler
-from steelyard.sites.kit.batch.script import warning_line
+from steelyard.sites.kit.batch.script import make_warning
 from steelyard.sites.kit.batch.site import BatchSite
 
 _ONE_HOST = "a job of HTCondor has one host here"
@@ -78,7 +78,7 @@ class HtcondorScheduler(Scheduler[HtcondorOptions]):
 
     def script_prelude(self, request: JobRequest) -> tuple[str, ...]:
         """HTCondor ends all processes of a job."""
-        return (warning_line(request),)
+        return make_warning(request)
 
     def status_argv(self, ids: Sequence[str]) -> tuple[str, ...]:
         """One call, for jobs that are in the queue."""

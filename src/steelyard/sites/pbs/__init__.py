@@ -14,7 +14,7 @@ from steelyard.sites.kit.batch.job import Job, JobRequest, JobState
 from steelyard.sites.kit.batch.nodes import check_hosts, format_clock
 from steelyard.sites.kit.batch.options import BatchOptions
 from steelyard.sites.kit.batch.scheduler import Scheduler, select_options
-from steelyard.sites.kit.batch.script import warning_line
+from steelyard.sites.kit.batch.script import make_warning
 from steelyard.sites.kit.batch.site import BatchSite
 from steelyard.sites.pbs.jobs import parse_jobs
 
@@ -61,7 +61,7 @@ class PbsScheduler(Scheduler[PbsOptions]):
 
     def script_prelude(self, request: JobRequest) -> tuple[str, ...]:
         """PBS ends the job's whole session."""
-        return (warning_line(request),)
+        return make_warning(request)
 
     def status_argv(self, ids: Sequence[str]) -> tuple[str, ...]:
         """One qstat. It says of finished jobs only that they have finished."""

@@ -48,7 +48,7 @@ class SlurmScheduler(Scheduler[BatchOptions]):
             f"--output={_escape_percent(request.output)}",
             "--open-mode=append",
             f"--chdir={request.working_directory}",
-            f"--signal=B:USR1@{request.warning}",
+            *((f"--signal=B:USR1@{request.warning}",) if request.warning else ()),
             "--no-requeue",
             *(("--exclusive",) if request.exclusive else ()),
             *(f"--{name}={value}" for name, value in named if value),

@@ -57,7 +57,11 @@ class SchedulerEngine:
         return self.scheduler.env_filter_prefixes, self.scheduler.env_filter_exceptions
 
     def submit(self, job: EngineJob) -> EngineSubmission:
-        """As a site's own job, but that it shares its host with others, unless the options say otherwise."""
+        """As a site's own job, but that it shares its host with others, unless the options say otherwise.
+
+        It is not warned: Slurm's signal may come a minute early, so that of a job of a minute it would end
+        some that have only begun.
+        """
         options: BatchOptions = self.scheduler.options
         request = JobRequest(
             name=job.name,
@@ -73,6 +77,7 @@ class SchedulerEngine:
             exclusive=options.exclusive and "exclusive" in options.model_fields_set,
             extra_options=options.options,
             script_file=Path(job.file) if self.scheduler.runs_a_file else None,
+            warned=False,
         )
         script = self.scheduler.make_script(request)
         given = self.scheduler.submit_input(request, script)

@@ -84,7 +84,8 @@ class JobRequest:
 
     `environment` is laid over what the job has anyway. `extra_options` are options of the scheduler's own
     submit command, word by word. `output` takes both streams, and is appended to where the scheduler can.
-    `script_file` is where its script lies, for schedulers that run a file.
+    `script_file` is where its script lies, for schedulers that run a file. Where it is not `warned`, no
+    signal comes before its time limit.
     """
 
     name: str
@@ -101,6 +102,7 @@ class JobRequest:
     environment: Mapping[str, str] = field(default_factory=dict)
     extra_options: tuple[str, ...] = ()
     script_file: Path | None = None
+    warned: bool = True
 
     @property
     def minutes(self) -> int:
@@ -109,5 +111,5 @@ class JobRequest:
 
     @property
     def warning(self) -> int:
-        """How many seconds before its end it is told so."""
-        return int(min(60, self.seconds / 2))
+        """How many seconds before its end it is told so; 0 where it is not."""
+        return int(min(60, self.seconds / 2)) if self.warned else 0

@@ -31,10 +31,10 @@ def job_script(request: JobRequest, shell: str, setup: Sequence[str], prelude: S
     return "\n".join(lines) + "\n"
 
 
-def warning_line(request: JobRequest) -> str:
-    """For the prelude, where the scheduler warns no job: a sleeper; `$$` becomes the controller."""
+def make_warning(request: JobRequest) -> tuple[str, ...]:
+    """The prelude where the scheduler itself warns no job: a sleeper; `$$` becomes the controller."""
     wait = int(request.seconds) - request.warning
-    return f"( sleep {wait}; kill -USR1 $$ ) </dev/null >/dev/null 2>&1 &"
+    return (f"( sleep {wait}; kill -USR1 $$ ) </dev/null >/dev/null 2>&1 &",) if request.warning else ()
 
 
 def job_name(name: str) -> str:
