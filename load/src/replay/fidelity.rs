@@ -17,8 +17,8 @@ use super::Job;
 const LONGEST: u64 = 3_600_000_000_000; // ns; what takes longer counts as that
 const DIGITS: u8 = 3;
 
-/// `seconds`: of the longest stream. `interarrival_error`: what the times between calls of a thread were off, as a share
-/// of them; none without pauses. `pairs`: calls of two threads on one file, one after the other as recorded;
+/// `seconds`: of the longest stream. `interarrival_error`: what the times between calls of a thread were off, by those
+/// times; none without pauses. `pairs`: calls of two threads on one file, one after the other as recorded;
 /// `violations`: those that were not.
 #[derive(Serialize)]
 struct Summary<'a> {

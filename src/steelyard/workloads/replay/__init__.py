@@ -120,7 +120,7 @@ class Replay(Workload[ReplayOptions]):
             _fidelity(f"{kind}_distance", f"how far latencies of {kind}s are from the trace's", "1")
             for kind in _KINDS
         )
-        off = _fidelity("interarrival_error", "what times between calls were off")
+        off = _fidelity("interarrival_error", "what times between calls were off, by those times", "1")
         return (
             Metric("duration", "s", "lower", "from the first call to the end of the last", over_copies="max"),
             _fidelity("duration_ratio", "duration by that of the trace", "1", "none"),
