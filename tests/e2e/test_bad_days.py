@@ -21,7 +21,7 @@ experiment: zoo
 parameters: {what: [fine, code, signal, hang, garbage, silent, flood, daemon, vandal]}
 workload:
   use: command
-  timeout: 5s
+  timeout: 20s
   script: |
     case "$what" in
       code) echo some words; echo the last words >&2; exit 7 ;;
@@ -57,7 +57,7 @@ def zoo(fork_server: ForkServer, stage: Any) -> Iterator[tuple[Lab, dict[str, Li
     [
         ("code", "crashed", "run: sh ended with code 7; output: the last words"),
         ("signal", "crashed", "run: sh was terminated by signal 11"),
-        ("hang", "timed-out", "run did not finish within 5 s and was terminated"),
+        ("hang", "timed-out", "run did not finish within 20 s and was terminated"),
         ("garbage", "unreadable-output", "metric value: no match for"),
         ("silent", "unreadable-output", "metric value: no match for '^value: (\\\\d+)$' in empty output"),
         ("flood", "unreadable-output", "run: stdout is larger than 64 MiB"),

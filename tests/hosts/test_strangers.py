@@ -18,7 +18,7 @@ import pytest
 
 from accounts import Account
 from agents import PROBE, SHELLS, Agent, gone
-from patience import until
+from patience import PATIENCE, until
 from steelyard.errors import HostError
 from steelyard.hosts import copying
 from steelyard.hosts.agent.agent import AgentTimeouts
@@ -32,7 +32,7 @@ from steelyard.transports.piped import PipedTransport
 MARKER = ".steelyard-scratch"
 LONGEST_NAME = 15  # bytes; PR_SET_NAME(2const)
 RENAME = "import sys, time; open('/proc/self/comm', 'wb').write(sys.argv[1].encode()); time.sleep(300)"
-PACE = AgentTimeouts(beat_interval=0.5, silence_timeout=10.0, hello_timeout=30.0)
+PACE = AgentTimeouts(beat_interval=0.5, silence_timeout=PATIENCE, hello_timeout=PATIENCE)
 
 Opens = Callable[..., Agent]
 

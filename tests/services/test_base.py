@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from patience import PATIENCE
 from steelyard.errors import HostDown, HostError
 from steelyard.model.command import Command, Endpoint, Exit
 from steelyard.model.keys.wrap import Conditions
@@ -71,7 +72,7 @@ class Two(Service[ServiceOptions]):
 def service(tmp_path: Path) -> Two:
     hosts = (FakeHost("a", "10.0.0.1"), FakeHost("b", "10.0.0.2"))
     scratch = {host.name: PurePosixPath(tmp_path) for host in hosts}
-    context = ServiceContext("two", hosts, scratch, tmp_path / "logs", (), "secret", ready_timeout=0.5)
+    context = ServiceContext("two", hosts, scratch, tmp_path / "logs", (), "secret", ready_timeout=PATIENCE)
     return Two(ServiceOptions(), context)
 
 
