@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 
 from accounts import Account
 from loading import loaded
+from patience import comes
 from steelyard.hosts.unused.ports import PortClaims
 from steelyard.model.password import derive_password
 from steelyard.services.kit.ports import find_free_ports
@@ -109,12 +108,12 @@ def test_nobody_elses_server_joins_a_cluster_of_redis(mallory: Account):
             return "handshake" in ask("cluster", "nodes")
 
         try:
-            await until(lambda: ask("ping") == "PONG\n")
+            assert await comes(lambda: ask("ping") == "PONG\n")
             assert (
                 ask("cluster", "meet", endpoint.address, str(service.ports.clients), str(service.ports.bus))
                 == "OK\n"
             )
-            await until(lambda: not handshakes())  # Redis gives up after a second, or knows all nodes
+            assert await comes(lambda: not handshakes())  # Redis gives up after a second, or knows all nodes
             assert len(ask("cluster", "nodes").splitlines()) == 1
             said = await databases.redis(made, endpoint, "cluster", "info", password=endpoint.password)
             assert "cluster_known_nodes:3" in said.split()
@@ -123,15 +122,6 @@ def test_nobody_elses_server_joins_a_cluster_of_redis(mallory: Account):
             server.wait()
 
     databases.with_service("redis", {"cluster": True}, test, hosts=3)
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Wait for it, at most about half a minute."""
-    for _ in range(300):
-        if holds():
-            return
-        await asyncio.sleep(0.1)
-    pytest.fail("it never came to that")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a second account needs root")

@@ -121,11 +121,17 @@ class Bench:
             "image": "tools:1",
             "kubeconfig": str(cluster.write_kubeconfig(place / "kubeconfig")),
             "scratch": {"mount": f"{place}/volume"},
-            "lease": "12s",
-            "lost_after": "3s",
-            "connect_within": "20s",
+            "lease": "20min",
+            "lost_after": "5min",
+            "connect_within": "5min",
         }
         (place / "sites.yaml").write_text(json.dumps({"pods": site}))
+
+    def set_site(self, **changes: Any) -> None:
+        """Say something else of the site."""
+        sites = json.loads((self.place / "sites.yaml").read_text())
+        sites["pods"] |= changes
+        (self.place / "sites.yaml").write_text(json.dumps(sites))
 
     def steelyard(self, *words: str) -> subprocess.Popen[str]:
         environment = {**os.environ, "XDG_STATE_HOME": f"{self.place}/state", "STEELYARD_PROBE": "none"}
@@ -180,8 +186,8 @@ def test_a_run(bench: Bench) -> None:
 def test_a_cluster_keeps_its_controller_here_and_its_application_is_in_a_pod(
     bench: Bench, enterable: Path
 ) -> None:
-    sites = bench.place / "sites.yaml"  # the server gives up root, which pods of the stand-in have
-    sites.write_text(sites.read_text().replace(f"{bench.place}/volume", f"{enterable}/volume"))
+    # The server gives up root, which pods of the stand-in have.
+    bench.set_site(scratch={"mount": f"{enterable}/volume"})
     words = ("--site", "pods", "--database", "redis", "-nC", "1", "-nA", "1", "--disjoint", "--finish")
     appl = 'sh -c \'[ "$PWD" != "$0" ] && echo "port $STEELYARD_SERVICE_PORT"; exit 7\' ' + str(bench.place)
     process = bench.steelyard("cluster", "run", *words, "--appl", appl)
@@ -220,6 +226,7 @@ def test_a_token_that_expires_is_told(bench: Bench) -> None:
 
 
 def test_after_kill_9_nothing_bears_the_label_when_lease_and_time_to_live_are_over(bench: Bench) -> None:
+    bench.set_site(lease="12s", lost_after="3s")
     bench.cluster.behaviour.time_to_live = 0.0
     process = bench.run()
     assert until(lambda: bench.begun() == 1)

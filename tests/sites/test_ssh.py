@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 import sshd
+from patience import comes
 from steelyard.errors import HostError, SpecError, UsageError
 from steelyard.hosts.base import Streams
 from steelyard.hosts.sweep import find_bearers
@@ -179,7 +180,7 @@ def site(servers: list[Any], **more: Any) -> Ssh:
     ]
     known = servers[0].folder.parent / "known"
     known.write_text("".join(each.known.read_text() for each in servers))
-    usual = {"user": sshd.ME, "known_hosts": str(known), "config": "none", "lost_after": "3s"}
+    usual = {"user": sshd.ME, "known_hosts": str(known), "config": "none", "lost_after": "5min"}
     return Ssh(options(hosts=hosts, **usual | more))
 
 
@@ -193,10 +194,7 @@ def test_hosts_are_leased_in_order_and_nothing_of_ours_is_left(tmp_path: Path) -
                 streams = Streams(tmp_path / f"{host.name}.out", tmp_path / f"{host.name}.err")
                 command = Command(("sh", "-c", "echo $SSH_CONNECTION; exec sleep 300"))
                 await host.start(command, streams, cwd=PurePosixPath("/"))
-                for _ in range(2000):
-                    if streams.stdout.read_bytes():
-                        break
-                    await asyncio.sleep(0.01)
+                assert await comes(streams.stdout.read_bytes)
                 said.append(f"{host.name} {host.address} {streams.stdout.read_text().split()[3]}")
             assert len(find_bearers(lambda found: found == token)) >= 2
             return said

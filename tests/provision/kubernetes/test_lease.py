@@ -154,7 +154,7 @@ def test_a_stream_that_breaks_fails_what_runs_and_not_the_host(
         assert (await process.wait()).code == 0
         assert streams.stdout.read_text() == "again\n"
 
-    tell(order(groups=groups), use(lost_after=1.0), tmp_path / "log", story)
+    tell(order(groups=groups), use(), tmp_path / "log", story)
 
 
 def test_a_pod_that_is_evicted_is_told_and_its_place_is_filled(
