@@ -322,6 +322,7 @@ async def test_an_engine_queues_a_job(bench: Any) -> None:
     engine, file = bench.new(time=Duration(600)).engine(), bench.place / "job STAND-IN.sh"
     words = ("sh", "-c", 'echo "$PWD $0" >"$1.new" && mv "$1.new" "$1"', "it's", str(bench.place / "said"))
     submission = engine.submit(EngineJob("engines", "0.0", words, 60.0, 60.0, PurePosixPath(file)))
+    assert "USR1" not in str(submission), "a job that is measured is not warned"
     if submission.script:
         file.write_text(submission.script)
         file.chmod(0o700)

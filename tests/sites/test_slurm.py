@@ -164,7 +164,7 @@ def test_variables_of_another_job_do_not_leak(monkeypatch: pytest.MonkeyPatch) -
 
 INSIDE = """
 import asyncio, sys
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from steelyard.errors import HostError
 from steelyard.hosts.token import Token
 from steelyard.sites.kit.batch.options import BatchOptions
