@@ -76,11 +76,15 @@ class Sshd:
         self._wait_for_port()
 
     def _wait_for_port(self) -> None:
+        sshd = self._process
+        assert sshd
+
         def there() -> bool:
             with socket.socket() as probe:
-                return probe.connect_ex((self.host, self.port)) == 0
+                return sshd.poll() is not None or probe.connect_ex((self.host, self.port)) == 0
 
         assert until(there), (self.folder / "log").read_text()
+        assert sshd.poll() is None, (self.folder / "log").read_text()
 
     def stop(self) -> None:
         if self._process:

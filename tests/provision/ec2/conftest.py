@@ -59,12 +59,12 @@ class Cloud:
         (self.folder / "amis.json").write_text(json.dumps([_AMI]))
         server = Path(__file__).with_name("server.py")
         env = {**os.environ, "MOTO_AMIS_PATH": str(self.folder / "amis.json")}
-        with (self.folder / "log").open("wb") as log:
+        with (self.folder / "api.log").open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, str(server), str(self.folder)], env=env, stdout=log, stderr=log
             )
         assert until(lambda: (self.folder / "port").exists() or process.poll() is not None)
-        assert process.poll() is None, (self.folder / "log").read_text()
+        assert process.poll() is None, (self.folder / "api.log").read_text()
         self.url = f"http://127.0.0.1:{(self.folder / 'port').read_text()}"
         return process
 

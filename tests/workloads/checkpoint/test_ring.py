@@ -16,6 +16,7 @@ import pytest
 from pydantic import ValidationError
 
 from loading import loaded
+from loopback import free_port
 from patience import PATIENCE
 from steelyard.model.command import Output, Place
 from steelyard.workloads.checkpoint.program.ring.meeting import Meeting, keep_table
@@ -25,14 +26,8 @@ Change = tuple[str, str]
 NOTE = "self._received.note(number)"
 
 
-def find_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def make_ring(**ring: Any) -> Any:
-    given = {"port": find_port(), "messages": 50, "message": "1KiB", **ring}
+    given = {"port": free_port(), "messages": 50, "message": "1KiB", **ring}
     return checks.made(memory="1MB", steps=5, ring=given)
 
 
@@ -158,7 +153,7 @@ def test_a_port_in_use_is_said(tmp_path: Path) -> None:
 
 def test_strangers_at_the_door_are_sent_away() -> None:
     """They come before the copies do."""
-    asked = {"copies": 2, "address": "127.0.0.1", "peers": ["127.0.0.1"], "ring": {"port": find_port()}}
+    asked = {"copies": 2, "address": "127.0.0.1", "peers": ["127.0.0.1"], "ring": {"port": free_port()}}
     keeping = keep_table(asked)
     strangers = [socket.create_connection(("127.0.0.1", asked["ring"]["port"])) for _ in range(3)]
     for stranger, said in zip(strangers, (b"GET / HTTP/1.1", b"00000009", b"short"), strict=True):
