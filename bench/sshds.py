@@ -14,6 +14,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from scripts.ports import draw_ports
+
 from bench.process import NotMeasured, run
 from steelyard.transports.namespaces.holders import find_sshd
 from steelyard.transports.ssh.login import Login
@@ -58,7 +60,7 @@ def fleet(folder: Path, count: int) -> Iterator[Fleet]:
     if program is None or not shutil.which("ssh") or not shutil.which("ssh-keygen"):
         raise NotMeasured("no sshd, ssh or ssh-keygen is installed (apt: openssh-server openssh-client)")
     addresses = tuple(str(FIRST + number) for number in range(count))
-    made = Fleet(addresses, _free_port(addresses), folder / "key", folder / "known", folder / "ssh_config")
+    made = Fleet(addresses, next(draw_ports()), folder / "key", folder / "known", folder / "ssh_config")
     _prepare(made, folder)
     with ExitStack() as stack:
         for first in range(0, count, OF_ONE):
@@ -109,10 +111,3 @@ def _wait_for(address: str, port: int, folder: Path) -> None:
                 return
         time.sleep(0.01)
     raise NotMeasured(f"no sshd at {address}:{port}: {(folder / 'log').read_text(errors='replace')[-400:]}")
-
-
-def _free_port(addresses: Sequence[str]) -> int:
-    """A port that is free on the first address; on the others nobody else listens."""
-    with socket.socket() as probe:
-        probe.bind((addresses[0], 0))
-        return int(probe.getsockname()[1])

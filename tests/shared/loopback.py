@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import random
-import socket
 from pathlib import Path
+
+from scripts.ports import draw_ports
 
 from patience import until
 from steelyard.hosts.unused.ports import PortClaims
 
 HOST = "127.0.0.1"
-# Where services take theirs: the kernel gives none of these to a client or to whoever asks for any port.
-_RANGE = range(20_000, 32_000)
 _CLAIMS = PortClaims()
 
 
 def free_port() -> int:
     """A port that nobody else takes as long as this process lives: a server may start long afterwards."""
-    drawn = random.SystemRandom().sample(_RANGE, len(_RANGE))
-    return next(port for port in drawn if _is_free(port) and _CLAIMS.claim(port))
-
-
-def _is_free(port: int) -> bool:
-    try:
-        socket.create_server(("", port)).close()
-    except OSError:
-        return False
-    return True
+    return next(filter(_CLAIMS.claim, draw_ports()))
 
 
 def listening(protocol: str, port: int) -> None:
