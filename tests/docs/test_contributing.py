@@ -24,7 +24,7 @@ def section() -> str:
 def clone(tmp_path_factory):
     """A copy of what a contributor has, with the files of the section in place."""
     copy = tmp_path_factory.mktemp("clone")
-    for name in ("src", "tests"):
+    for name in ("src", "tests", "scripts"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", copy)
     for language, block in BLOCK.findall(section()):
