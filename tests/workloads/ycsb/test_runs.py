@@ -273,10 +273,10 @@ def test_lost_connections_are_failures_and_are_made_anew(protocol, tmp_path):
 
 @pytest.mark.full
 def test_a_store_that_stalls_delays_what_waits_behind_it(tmp_path):
-    timed = made(protocol="redis", operations=None, duration="6s", rate="500/s", mix="c")
+    paced = made(protocol="redis", operations=3000, rate="500/s", mix="c")
     with store("redis") as to:
         pause = ["client", "pause", "1500", "all"]
-        reading = run_with(to, tmp_path, timed, lambda: interrupted(to, "redis", pause))
+        reading = run_with(to, tmp_path, paced, lambda: interrupted(to, "redis", pause))
     assert reading.values["read_max"] > 1
     assert reading.values["read_scheduled_p95"] > 0.5, "a quarter of the run waited"
     assert reading.values["read_p95"] < 0.5, "four operations of 3000 were at work then"
