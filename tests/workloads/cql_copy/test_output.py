@@ -71,6 +71,10 @@ def test_lost_rows_fail_the_trial_unless_they_may():
     [
         ("too-many-errors", "stopped after 0 rows: Exceeded maximum number of parse errors 10"),
         ("died", r"stopped after 15000 rows: 1 child process\(es\) died"),
+        (
+            "too-late",
+            "stopped after 0 rows: No records .*`write_request_timeout`.*`ingest_rate`; .*WriteTimeout",
+        ),
         ("no-file", "imported nothing: .*no matching file"),
     ],
 )

@@ -31,6 +31,10 @@ _BROKEN_OFF = re.compile(
 )
 _PLACE = re.compile(r"^<stdin>:\d+:", re.MULTILINE)
 _LONGEST = 300  # letters of a complaint
+_TOO_LATE = (
+    "the nodes took longer than their `write_request_timeout` (`settings` of the service, 2s by default); "
+    "raise it there or lower `ingest_rate`"
+)
 
 METRICS = (
     Metric("ingest_rate", "1/s", "higher", "rows imported per second of `copy_time`"),
@@ -56,7 +60,9 @@ def parse_output(output: Output, may_fail: int) -> Reading:
     complaints = [line[:_LONGEST] for line in _PLACE.sub("", output.stderr).splitlines() if line.strip()]
     summary = _parse_summary(output.stdout, complaints)
     if broken := _BROKEN_OFF.search(output.stderr):
-        raise ParseFailure(f"COPY stopped after {max(0, summary.rows)} rows: {broken[0]}; {complaints[0]}")
+        raise ParseFailure(
+            f"COPY stopped after {max(0, summary.rows)} rows: {broken[0]}; {_explain(complaints)}"
+        )
     if summary.rows < 1 or summary.time <= 0:
         raise ParseFailure(f"COPY imported nothing: {_explain(complaints)}")
     lost = sum(map(int, _GIVEN_UP.findall(output.stderr))) + summary.skipped
@@ -133,4 +139,6 @@ def _read_number(raw: Mapping[str, Path], name: str) -> float | None:
 
 
 def _explain(complaints: list[str]) -> str:
-    return complaints[0] if complaints else "it gives no reason"
+    """The first complaint; what to do comes before it, because it is long."""
+    first = complaints[0] if complaints else "it gives no reason"
+    return f"{_TOO_LATE}; {first}" if "WriteTimeout" in first else first
