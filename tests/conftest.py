@@ -72,9 +72,10 @@ def _read(path: Path) -> bytes:
 
 @pytest.fixture(autouse=True, scope="session")
 def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What runs of ours left on this machine is no test's, nor a server's that tests share."""
+    """What runs of ours do on this machine, or left on it, is no test's, nor a server's that tests share."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("STEELYARD_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
         yield
 
 
