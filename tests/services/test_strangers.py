@@ -11,10 +11,9 @@ import pytest
 
 from accounts import Account
 from loading import loaded
+from loopback import free_port
 from patience import comes
-from steelyard.hosts.unused.ports import PortClaims
 from steelyard.model.password import derive_password
-from steelyard.services.kit.ports import find_free_ports
 from steelyard.services.redis.roles import BENCHMARK
 
 databases = loaded(Path(__file__).with_name("test_databases.py"))
@@ -96,8 +95,7 @@ def test_redis_shows_a_password_that_is_good_for_the_benchmark_and_nothing_else(
 
 def test_nobody_elses_server_joins_a_cluster_of_redis(mallory: Account):
     async def test(made, service, endpoint):
-        with PortClaims() as claims:
-            port, bus = await find_free_ports(made.hosts, 2, claims)
+        port, bus = free_port(), free_port()
         own = ("--port", str(port), "--cluster-enabled", "yes", "--cluster-port", str(bus), "--save", "")
         server = mallory.start("redis-server", *own, "--bind", "127.0.0.1", "--cluster-node-timeout", "500")
 
