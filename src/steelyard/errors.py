@@ -17,6 +17,7 @@
     │   └── ControllerUnreachable      the controller of a run does not answer
     ├── TrialFailure                   one trial failed; carries its category, never ends a run
     ├── ParseFailure                   a tool's output could not be understood (also a ValueError)
+    │   └── NothingMeasured            the tool ran its time, and what it measures did not happen in it
     └── Interrupted           exit 130 Ctrl-C or a signal ended the run; it can be resumed
 """
 
@@ -111,6 +112,13 @@ class TrialFailure(SteelyardError):
 
 class ParseFailure(SteelyardError, ValueError):
     """A tool's output could not be understood; the message quotes where it went wrong."""
+
+
+class NothingMeasured(ParseFailure):
+    """A tool ran its time, and what it measures did not happen once. `longer` names the option to raise."""
+
+    def __init__(self, nothing: str, *, longer: str = "`duration`") -> None:
+        super().__init__(f"{nothing} in the time of the trial: give a longer {longer}")
 
 
 class Interrupted(SteelyardError):

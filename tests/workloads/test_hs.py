@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from pydantic import ValidationError
 
-from steelyard.errors import ParseFailure
+from steelyard.errors import NothingMeasured, ParseFailure
 from steelyard.model.command import Exit, Output, Place
 from steelyard.workloads import hs
 from steelyard.workloads.hs import Hs, HsOptions
@@ -62,11 +62,17 @@ def test_each_tool_is_read_where_it_says_its_rate(name, tmp_path):
     assert reading.facts["rates"] == {name: 1234.0}
 
 
-@pytest.mark.parametrize("rate", ["", "nan", "0", "x"])
+@pytest.mark.parametrize("rate", ["", "nan", "x"])
 @pytest.mark.parametrize("name", SAID)
 def test_no_rate_is_no_reading(name, rate, tmp_path):
     with pytest.raises(ParseFailure, match=f"kernel {name}"):
         made(name).parse("run", output(tmp_path, {name: rate}))
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_kernel_that_completed_nothing_is_told(name, tmp_path):
+    with pytest.raises(NothingMeasured, match=f"kernel {name} completed nothing"):
+        made(name).parse("run", output(tmp_path, {name: 0}))
 
 
 def test_kernels_run_in_order_and_one_that_fails_is_quoted(tmp_path):

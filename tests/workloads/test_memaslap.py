@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from pydantic import ValidationError
 
-from steelyard.errors import ParseFailure
+from steelyard.errors import NothingMeasured, ParseFailure
 from steelyard.model.command import Endpoint, Exit, Output, Place
 from steelyard.workloads.memaslap import Memaslap, MemaslapOptions
 
@@ -122,6 +122,13 @@ def test_damage_is_no_reading(old, new):
     assert old in WHOLE
     with pytest.raises(ParseFailure):
         read(WHOLE.replace(old, new))
+
+
+@pytest.mark.parametrize(("kind", "count"), [("get", 8), ("set", 4)])
+def test_a_kind_that_never_happened_was_not_measured(kind, count):
+    rest = WHOLE.replace(f"{kind.title()} Statistics", "Statistics")
+    with pytest.raises(NothingMeasured, match=f"no {kind} was completed"):
+        read(rest.replace(f"cmd_{kind}: {count}", f"cmd_{kind}: 0"))
 
 
 def test_output_that_breaks_off_anywhere_is_no_reading():

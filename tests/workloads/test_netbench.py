@@ -13,7 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard import api
-from steelyard.errors import ParseFailure
+from steelyard.errors import NothingMeasured, ParseFailure
 from steelyard.model.command import Command, Endpoint, Exit, Output, Place
 from steelyard.tools.find import find_missing
 from steelyard.workloads.netbench import NETBENCH, Netbench, NetbenchOptions
@@ -65,7 +65,7 @@ def test_a_transaction_lasts_until_the_next_request(tmp_path: Path) -> None:
 def test_a_client_that_was_answered_once_has_measured_nothing(tmp_path: Path) -> None:
     once = "".join(TRACE.read_text().splitlines(keepends=True)[:5]) + line("0:00:01.000000", "rfin[0]")
     assert folded(once, tmp_path, request="100B", response="200B").returncode == 0
-    with pytest.raises(ParseFailure, match="has no transaction"):
+    with pytest.raises(NothingMeasured, match="the server answered no request"):
         made().parse("run", output((tmp_path / "round-trips.txt").read_text(), tmp_path))
 
 

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from steelyard.analysis.importance import select_primary
-from steelyard.errors import ParseFailure
+from steelyard.errors import NothingMeasured, ParseFailure
 from steelyard.model.command import Endpoint, Exit, Output, Place
 from steelyard.workloads.pgbench import Pgbench, PgbenchOptions
 from steelyard.workloads.pgbench import output as result
@@ -156,6 +156,12 @@ def test_what_was_recorded_is_read(tmp_path):
 def test_damage_is_no_reading(old, new, tmp_path):
     with pytest.raises(ParseFailure):
         made().parse("run", output(tmp_path, old=old, new=new))
+
+
+def test_a_time_in_which_no_transaction_ended_is_too_short(tmp_path):
+    said = "number of transactions actually processed: 0\n"
+    with pytest.raises(NothingMeasured, match="no transaction ended in the time of the trial: give a longer"):
+        made().parse("run", replace(output(tmp_path, fold="all 0\n"), stdout=said))
 
 
 @pytest.mark.parametrize("fold", ["", "all 0\n", "1000 5\n", "1000 x\nall 5\n", "1000 5\nall 5\n"])

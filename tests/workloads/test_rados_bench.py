@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from steelyard.errors import ParseFailure
+from steelyard.errors import NothingMeasured, ParseFailure
 from steelyard.model.command import Command, Endpoint, Exit, Output, Place
 from steelyard.workloads.rados_bench import RadosBench, RadosBenchOptions
 from steelyard.workloads.rados_bench.output import parse_output, parse_series
@@ -183,7 +183,6 @@ def test_each_second_is_a_sample():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"total_writes_made": "0"}, "not one operation of the phase write was completed"),
         ({"bandwidth": "fast"}, "'fast' is not a number"),
         ({"bandwidth": 10}, "is not a string"),
         ({"max_latency": "nan"}, "not a number of a possible size"),
@@ -193,6 +192,11 @@ def test_each_second_is_a_sample():
 def test_a_damaged_summary_is_no_figure(changes, says):
     with pytest.raises(ParseFailure, match=says):
         parse_output("write", output({**WRITE, **changes}))
+
+
+def test_a_phase_without_an_operation_has_measured_nothing():
+    with pytest.raises(NothingMeasured, match="not one operation of the phase write was completed"):
+        parse_output("write", output({**WRITE, "total_writes_made": "0"}))
 
 
 VALUES = st.recursive(

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from pydantic import ValidationError
 
-from steelyard.errors import ParseFailure
+from steelyard.errors import NothingMeasured, ParseFailure
 from steelyard.model.command import Endpoint, Exit, Output, Place
 from steelyard.workloads import sockperf
 from steelyard.workloads.sockperf import Sockperf, SockperfOptions
@@ -85,6 +85,20 @@ def test_percentiles_come_from_the_log_and_are_whole_round_trips(tmp_path):
 def test_damage_is_no_reading(name, content, tmp_path):
     with pytest.raises(ParseFailure):
         made().parse("run", output(tmp_path, **{name: content}))
+
+
+SILENT = "sockperf: Test ended\nsockperf: No messages were received from the server. Is the server down?"
+
+
+def test_a_server_that_does_not_answer_is_not_measured(tmp_path):
+    (tmp_path / "sockperf").write_text(f"#!/bin/sh\ntouch messages.csv\necho '{SILENT}'\n")
+    (tmp_path / "sockperf").chmod(0o755)
+    place = Place(PurePosixPath(tmp_path), PurePosixPath(tmp_path), 2, 2**30, 1, to=Endpoint("127.0.0.1", 9))
+    command = made().command(place)
+    env = {**command.env, "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    subprocess.run(command.argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+    with pytest.raises(NothingMeasured, match="answered no message"):
+        made().parse("run", Output(EXIT, "", "", {path.name: path for path in tmp_path.glob("*.txt")}))
 
 
 def test_a_server_that_refuses_is_a_failure_with_what_sockperf_said(tmp_path):

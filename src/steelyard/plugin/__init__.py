@@ -8,7 +8,14 @@ more, which a plan spares. Everything else in Steelyard may change without notic
 
 from __future__ import annotations
 
-from steelyard.errors import HostError, ParseFailure, SpecError, UsageError, suggest_name
+from steelyard.errors import (
+    HostError,
+    NothingMeasured,
+    ParseFailure,
+    SpecError,
+    UsageError,
+    suggest_name,
+)
 from steelyard.model.command import Command, Endpoint, Exit, Output, Phase, Place
 from steelyard.model.metric import QUANTILES, Mark, Metric, Reading, SeriesSample, latency_metrics
 from steelyard.model.password import derive_password
@@ -32,6 +39,7 @@ __all__ = [
     "HostError",
     "Mark",
     "Metric",
+    "NothingMeasured",
     "Output",
     "ParseFailure",
     "Phase",

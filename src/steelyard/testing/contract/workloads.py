@@ -122,12 +122,12 @@ class WorkloadContract(Contract):
         workload = recording.make_workload(*run)
         skip_without((MPIRUN,) if workload.example_ranks > 1 else ())
         with self.serve(workload) as to:
-            outputs = recording.run(workload, tmp_path, to, request.config.rootpath)
+            measured = recording.measure(*run, tmp_path, to, request.config.rootpath)
         if request.config.getoption("--record", default=False):
-            recording.record(self.data(), *run, outputs)
-        check_reading(workload, recording.combine_readings(workload, outputs))
-        for phase, output in outputs.items():
-            check_harmed_output(workload, phase, output, tmp_path)
+            recording.record(self.data(), *run, measured.outputs)
+        check_reading(measured.workload, measured.reading)
+        for phase, output in measured.outputs.items():
+            check_harmed_output(measured.workload, phase, output, tmp_path)
 
     def test_recorded_output_gives_what_it_gave(self, example: tuple[str, int]) -> None:
         outputs = recording.read_recording(self.data(), *example)

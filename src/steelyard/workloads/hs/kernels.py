@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from steelyard.plugin import ParseFailure, Tool
+from steelyard.plugin import NothingMeasured, ParseFailure, Tool
 
 SYSBENCH = Tool("sysbench", apt="sysbench", dnf="sysbench")
 STRESS_NG = Tool("stress-ng", apt="stress-ng", dnf="stress-ng")
@@ -39,7 +39,9 @@ class ComputeKernel:
     def rate(self, text: str) -> float:
         """The kernel's rate from what was printed. Raises ParseFailure."""
         matches = re.findall(self.pattern, text, re.MULTILINE)
-        if len(matches) != 1 or not 0 < float(matches[0]) < 1e18:
+        if len(matches) == 1 and not float(matches[0]):
+            raise NothingMeasured(f"kernel {self.name} completed nothing")
+        if len(matches) != 1 or not float(matches[0]) < 1e18:
             raise ParseFailure(
                 f"kernel {self.name}: {self.tool.name} reported no rate: {text.strip()[-60:]!r}"
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from steelyard.plugin import Metric, ParseFailure, Reading, SeriesSample
+from steelyard.plugin import Metric, NothingMeasured, ParseFailure, Reading, SeriesSample
 from steelyard.workloads.kit.document import JsonNode, parse_document
 
 Protocol = Literal["tcp", "udp"]
@@ -93,7 +93,7 @@ def _rates(end: JsonNode, endings: tuple[str, ...]) -> dict[str, float]:
 def _rate(node: JsonNode) -> float:
     seconds = node.child("seconds").number()
     if not seconds:
-        raise ParseFailure(f"{node.where}: nothing was received")
+        raise NothingMeasured(f"{node.where}: nothing was received")
     return node.child("bytes").number() / seconds
 
 
@@ -115,7 +115,7 @@ def _udp(end: JsonNode, endings: tuple[str, ...]) -> dict[str, float]:
     packets = [node.child("packets").number() for node in sums]
     lost = [node.child("lost_packets").number() for node in sums]
     if not all(packets):
-        raise ParseFailure(f"{end.where}: no datagram was sent")
+        raise NothingMeasured(f"{end.where}: no datagram was sent")
     arrived = (
         (sent - gone) / node.child("seconds").number()
         for sent, gone, node in zip(packets, lost, sums, strict=True)

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 import re
 
-from steelyard.plugin import QUANTILES, Metric, Output, ParseFailure, Reading, latency_metrics
+from steelyard.plugin import (
+    QUANTILES,
+    Metric,
+    NothingMeasured,
+    Output,
+    ParseFailure,
+    Reading,
+    latency_metrics,
+)
 from steelyard.plugin.workload import Histogram
 
 _PART = re.compile(r"^(Get|Set|Total) Statistics \((\d+) events\)\n(.*?)\n\n", re.MULTILINE | re.DOTALL)
@@ -42,12 +50,15 @@ def parse_output(output: Output, *, gets: bool, sets: bool) -> Reading:
     """One run. Raises ParseFailure, also when a connection broke, which memaslap itself only mentions."""
     if "Failed to" in output.stderr:
         raise ParseFailure(f"memaslap lost its server: {output.stderr.strip().splitlines()[-1]}")
+    counts = {name: int(value) for name, value in _COUNT.findall(output.stdout)}
+    asked = {kind for kind, there in (("get", gets), ("set", sets)) if there}
+    if idle := sorted(kind for kind in asked if counts.get(f"cmd_{kind}") == 0):
+        raise NothingMeasured(f"no {idle[0]} was completed")
     end = _END.search(output.stdout)
     if not end or not int(end[1]) or not int(end[2]):
         raise ParseFailure(f"memaslap's output lacks its last line: {output.stdout.strip()[-60:]!r}")
     parts = {kind.lower(): (int(events), text) for kind, events, text in _PART.findall(output.stdout)}
-    counts = {name: int(value) for name, value in _COUNT.findall(output.stdout)}
-    wanted = {"total"} | {name for name, there in (("get", gets), ("set", sets)) if there}
+    wanted = {"total"} | asked
     if not wanted <= set(parts) or set(counts) != _COUNTS:
         raise ParseFailure("memaslap's output lacks some of its statistics or counts")
     return _make_reading(parts, counts, int(end[1]), int(end[2]), wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from steelyard.plugin import QUANTILES, Output, ParseFailure, Reading
+from steelyard.plugin import QUANTILES, NothingMeasured, Output, ParseFailure, Reading
 from steelyard.workloads.kit.folded_log import parse_histogram, read_lines
 
 _WHAT = "the summary of s2n-netbench's trace"
@@ -17,7 +17,7 @@ def parse_transactions(output: Output) -> Reading:
     match = re.fullmatch(r"seconds (\d+\.\d{6})", lines[0])
     seconds = float(match[1]) if match else 0.0
     if not seconds or not histogram.count:
-        raise ParseFailure(f"{_WHAT} has no transaction: the server did not answer in time")
+        raise NothingMeasured("the server answered no request")
     mean = histogram.mean
     if mean * histogram.count > seconds * (1 + 1e-9):
         raise ParseFailure(f"{_WHAT} covers {seconds} s, but its transactions {mean * histogram.count:.6f} s")

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import re
 
-from steelyard.plugin import QUANTILES, Metric, Output, ParseFailure, Reading, SeriesSample, latency_metrics
+from steelyard.plugin import (
+    QUANTILES,
+    Metric,
+    NothingMeasured,
+    Output,
+    ParseFailure,
+    Reading,
+    SeriesSample,
+    latency_metrics,
+)
 from steelyard.workloads.kit.folded_log import parse_histogram, read_lines
 
 _NUMBER = r"(\d+(?:\.\d+)?)"
@@ -59,7 +68,7 @@ def parse_output(output: Output) -> Reading:
     processed = int(_find_value(_PROCESSED, text, "number of transactions"))
     histogram = parse_histogram(read_lines(output, "latencies.txt", what), what, divisor=1e6)
     if not processed:
-        raise ParseFailure("no transaction ended in time: give a longer `duration`")
+        raise NothingMeasured("no transaction ended")
     if histogram.count != processed:
         raise ParseFailure(f"pgbench reports {processed} transactions, but its log has {histogram.count}")
     values = {

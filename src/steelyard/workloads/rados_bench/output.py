@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Literal
 
-from steelyard.plugin import Metric, Output, ParseFailure, Reading, SeriesSample
+from steelyard.plugin import Metric, NothingMeasured, Output, ParseFailure, Reading, SeriesSample
 from steelyard.workloads.kit.document import JsonNode, parse_last_line
 
 Better = Literal["higher", "lower", "none"]
@@ -55,7 +55,7 @@ def parse_output(phase: str, output: Output) -> Reading:
     made, size = _number(said.child(f"total_{verb}s_made")), _number(said.child(f"{verb}_size"))
     time = _number(said.child("total_time_run"))
     if not made or not size or not time:
-        raise ParseFailure(f"{_TOOL}: not one operation of the phase {phase} was completed")
+        raise NothingMeasured(f"{_TOOL}: not one operation of the phase {phase} was completed")
     most, least = _read_extremes(said, "iops", made / time)
     values = {
         "bandwidth": _number(said.child("bandwidth")) * _MIB,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from steelyard.plugin import QUANTILES, Output, ParseFailure, Reading
+from steelyard.plugin import QUANTILES, NothingMeasured, Output, ParseFailure, Reading
 from steelyard.plugin.workload import Histogram
 from steelyard.workloads.kit.folded_log import parse_histogram, read_lines
 
@@ -12,6 +12,7 @@ _VERSION = re.compile(r"version #?(\S+)")
 _VALID = re.compile(r"\[Valid Duration\] RunTime=([\d.]+) sec; SentMessages=(\d+); ReceivedMessages=(\d+)")
 _DROPPED = re.compile(r"# dropped messages = (\d+);")
 _RATE = re.compile(r"Summary: Message Rate is (\d+) \[msg/sec\]")
+_SILENT = "No messages were received from the server"
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
@@ -25,6 +26,8 @@ def parse_throughput(output: Output, message: int) -> Reading:
 def parse_round_trips(output: Output) -> Reading:
     """The round trips of one client. Raises ParseFailure, also when the log and the summary differ."""
     text = _read_text(output)
+    if _SILENT in text:
+        raise NothingMeasured("the server, if it runs, answered no message")
     seconds, sent, received = (float(part) for part in _find_values(_VALID, text, "valid duration"))
     histogram = _parse_histogram(output)
     if not seconds or histogram.count != received or not received:

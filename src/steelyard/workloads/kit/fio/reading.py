@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.errors import ParseFailure
+from steelyard.errors import NothingMeasured, ParseFailure
 from steelyard.model.metric import Mark, Metric, Reading, latency_metrics
 from steelyard.stats.histogram import Histogram
 from steelyard.workloads.kit.fio import depth
@@ -129,7 +129,7 @@ def _check_errors(jobs: Sequence[FioJob]) -> None:
 def _flows(jobs: Iterable[FioJob], way: str) -> list[tuple[FioJob, FioFlow]]:
     pairs = [(job, job.flows[way]) for job in jobs if way in job.flows]
     if not pairs:
-        raise ParseFailure(f"fio's output reports no {way} I/O")
+        raise NothingMeasured(f"fio completed no {way}", longer="`duration`, or `runtime` of its job")
     if not _span((job.group, flow.seconds) for job, flow in pairs):
         raise ParseFailure(f"fio's {way} I/O took less than 1 ms, its time resolution; move more data")
     return pairs
