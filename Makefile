@@ -42,7 +42,7 @@ kubernetes-down: .venv/.dev ## End that cluster and remove what it left
 	@$(PY) scripts/kubernetes/cluster down $(ARGS)
 
 examples: .venv/.dev ## Run every example that takes under a minute as it is
-	$(PY) -m pytest -n 0 -m full tests/docs/test_examples.py tests/docs/test_everyday.py --durations=0 \
+	$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m full tests/docs/test_examples.py tests/docs/test_everyday.py --durations=0 \
 	  -k "not postgresql-limit and not redis-or-memcached and not replica-dies and not coordinated and not figure-4.9 and not table-4.3 and not traces/mpi" $(ARGS)
 
 check: .venv/.dev ## Lint, types, formatting, the dependency rule, the rules of names and folders

@@ -49,7 +49,7 @@ CLUSTERS = {
     "htcondor-pool": "htcondor_pool",
     "hyperqueue": "hyperqueue",
 }
-HEAVY = {"gridengine": pytest.mark.full, "htcondor-pool": pytest.mark.full}
+HEAVY = {"htcondor-pool": pytest.mark.full}
 
 
 @pytest.fixture(params=[pytest.param(name, marks=HEAVY.get(name, ())) for name in sorted(benches.BENCHES)])
