@@ -31,6 +31,7 @@ def experiment():
             "metrics": {"score": {"regex": "score: (.*)"}},
         },
         before_each=["sync", {"settle": "1ms"}],
+        disturbed="include",
         require=["wall.median <= 3 s"],
     )
 

@@ -446,7 +446,7 @@ def test_init_writes_a_file_that_runs(steelyard, tmp_path):
     said = steelyard("init", "-o", "mine.yaml", "--", "sleep", "{0.001,0.002}")
     assert said.code == 0
     assert steelyard("init", "-o", "mine.yaml").code == 2
-    assert steelyard("run", "-q", "--repeat", "1", "mine.yaml").code == 0
+    assert steelyard("run", "-q", "--disturbed", "include", "--repeat", "1", "mine.yaml").code == 0
 
 
 def test_doctor_describes_the_scratch(steelyard):

@@ -103,12 +103,13 @@ def test_an_alarm_without_two_builds_is_said_to_be_unconfirmed(make_runs, tmp_pa
 
 def test_tags_are_added_to_those_of_the_file(steelyard):
     Path("t.yaml").write_text(
-        "experiment: t\ntags: {a: 1, b: 2}\nworkload: {use: command, run: ['true']}\nrepeat: 1\n"
+        "experiment: t\ntags: {a: 1, b: 2}\nworkload: {use: command, run: ['true']}\n"
+        "repeat: 1\ndisturbed: include\n"
     )
     assert steelyard("run", "-q", "t.yaml", "--tag", "b=3", "--tag", "commit=c=1").code == 0
     (run,) = steelyard("list", "--json").document
     assert run["tags"] == {"a": "1", "b": "3", "commit": "c=1"}
-    assert steelyard("run", "-q", "--tag", "x=y", "--", "true").code == 0
+    assert steelyard("run", "-q", "--disturbed", "include", "--tag", "x=y", "--", "true").code == 0
     assert steelyard("run", "t.yaml", "--tag", "nothing").code == 2
 
 

@@ -34,7 +34,7 @@ def run(tmp_path):
             "metrics": {"score": {"regex": "score: (.*)", "unit": "B/s", "better": "higher"}},
         },
         repeat=6,
-        disturbed="exclude",
+        disturbed="include",
         require=["score.median >= 1 B/s"],
     )
     return steelyard.run(experiment, site=FakeSite(behave), store=tmp_path / "store")
