@@ -83,17 +83,45 @@ def test_a_warning_of_the_limit_does_not_end_it(start, tmp_path):
     assert job.wait() == 5
 
 
-@pytest.mark.parametrize("how", ["terminated", "its run has ended"])
-def test_all_of_it_ends_when(start, how):
+@pytest.mark.parametrize("how", ["terminated", "stamps/3.0.began", "job.sh"])
+def test_all_of_it_ends_when_it_is_terminated_or_misses_a_file(start, how):
     seconds = f"300.{os.getpid()}"  # tests beside this one look for their own
     job, scratch = start(stamp_program(("sleep", seconds)), processes=2)
     assert until(lambda: len(find_sleeping(seconds)) == 2)
     if how == "terminated":
         job.terminate()
     else:
-        (scratch / "stamps" / "3.0.began").unlink()
+        (scratch / how).unlink()  # the others may have come while all was being removed
     assert job.wait() != 0
     assert until(lambda: not find_sleeping(seconds))
+
+
+def test_a_program_that_loses_a_signal_is_asked_again(start, tmp_path):
+    seconds = f"301.{os.getpid()}"
+    steps = (
+        'trap ": >lost" TERM',
+        ": >ready",
+        "until [ -e lost ]; do sleep 0.05; done",
+        f"exec sleep {seconds}",
+    )
+    job, scratch = start(stamp_program(("sh", "-c", f"cd {tmp_path}; {'; '.join(steps)}")))
+    assert until((tmp_path / "ready").exists)
+    (scratch / "job.sh").unlink()
+    assert job.wait() == 143
+    assert (tmp_path / "lost").exists()
+    assert not find_sleeping(seconds)
+
+
+@pytest.mark.full
+def test_a_job_ends_beside_a_program_that_does_not_listen(start, tmp_path):
+    deaf = f"trap '' TERM; : >{tmp_path}/ready; while :; do sleep 1; done"
+    job, scratch = start(stamp_program(("sh", "-c", deaf)))
+    assert until((tmp_path / "ready").exists)
+    (scratch / "job.sh").unlink()
+    try:
+        assert job.wait() == -signal.SIGKILL
+    finally:
+        os.killpg(job.pid, signal.SIGKILL)
 
 
 def test_its_watch_ends_with_it_although_it_was_not_told(start, monkeypatch):

@@ -12,15 +12,21 @@ from pathlib import PurePosixPath
 from steelyard.plugin import Command
 
 NAME, STAMPS, HOLD = "job.sh", "stamps", "hold"
+# A process that was just forked may lose a signal. So whoever is asked to end asks its children each time
+# that it is asked itself, and waits for them.
 _STAMPED = (
-    'date +%s.%N; "$@" >&2 & child=$!; trap "kill $child" TERM; wait $child; code=$?; date +%s.%N; exit $code'
+    "date +%s.%N; child= over=; trap 'over=yes; kill $child 2>/dev/null' TERM; "
+    '"$@" >&2 & child=$!; [ -z "$over" ] || kill $child; wait $child; code=$?; '
+    "while kill -0 $child 2>/dev/null; do wait $child; code=$?; done; date +%s.%N; exit $code"
 )
 _HELD = 'while [ -e "$0" ]; do sleep 0.5; done'
 
 # The name of a stamp is the job's number and that of its submission. The stamps of a job appear as a whole,
-# by renaming. A job whose run has ended finds no directory, and ends. An engine warns of the limit by USR1.
-# The watch begins before any trap is set, since a shell that was just forked loses signals that its parent
-# traps; it ends with the job all the same, and never signals what has got the job's pid later.
+# by renaming. An engine warns of the limit by USR1. A job whose run has ended finds no directory, and ends;
+# so does one that misses the script that was there before it, since a directory outlasts its removal where
+# a job writes to it at the same time. The watch begins before any trap is set, since a shell that was just
+# forked loses signals that its parent traps; it ends with the job all the same, and never signals what has
+# got the job's pid later. It asks once a second; who does not listen for ten is left to the engine.
 _SHARED = """\
 cd {directory} && [ -d stamps ] || exit 0
 began=$(date +%s.%N)
@@ -30,8 +36,13 @@ born() {{ cut -d ' ' -f 22 /proc/$$/stat; }}
 since=$(born)
 (
     trap 'kill $pause; exit' TERM
-    while [ -e "$file.began" ] && [ ! -e "$file" ]; do sleep 1 & pause=$!; wait $pause; done
-    [ -e "$file" ] || [ "$(born)" != "$since" ] || kill -TERM $$
+    rest() {{ sleep 1 & pause=$!; wait $pause; }}
+    while [ -e {name} ] && [ -e "$file.began" ] && [ ! -e "$file" ]; do rest; done
+    for signal in TERM TERM TERM TERM TERM TERM TERM TERM TERM KILL; do
+        [ ! -e "$file" ] && [ "$(born)" = "$since" ] || break
+        kill -$signal $$
+        rest
+    done
 ) >/dev/null 2>&1 &
 watch=$!
 """
@@ -43,20 +54,22 @@ _PROCESSES = """\
 program() {{
     {program}
 }}
-pids=
+pids= over=
 trap : USR1
-trap 'kill $pids $watch 2>/dev/null; exit 143' TERM
+trap 'over=yes; kill $pids 2>/dev/null' TERM
 i=0
-while [ $i -lt {processes} ]; do
+while [ -z "$over" ] && [ $i -lt {processes} ]; do
     program >"$file.$i" 2>>output </dev/null &
     pids="$pids $!" i=$((i + 1))
 done
 code=0
+[ -z "$over" ] || kill $pids 2>/dev/null
 for pid in $pids; do
     wait "$pid"; one=$?
     while kill -0 "$pid" 2>/dev/null; do wait "$pid"; one=$?; done
     [ $one -eq 0 ] || code=$one
 done
+[ -z "$over" ] || {{ kill $watch 2>/dev/null; exit 143; }}
 ended=$(date +%s.%N)
 report() {{
     echo "began $began"; echo "host $(uname -n)"
@@ -99,7 +112,7 @@ def write_script(scratch: PurePosixPath, processes: int, command: Command) -> st
     """
     text = _SHARED + _PROCESSES + _KEEP
     directory = shlex.quote(str(scratch))
-    return text.format(directory=directory, program=_write_start(command), processes=processes)
+    return text.format(directory=directory, name=NAME, program=_write_start(command), processes=processes)
 
 
 def write_lone_script(processes: int, command: Command) -> str:
