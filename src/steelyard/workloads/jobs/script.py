@@ -26,7 +26,8 @@ _HELD = 'while [ -e "$0" ]; do sleep 0.5; done'
 # so does one that misses the script that was there before it, since a directory outlasts its removal where
 # a job writes to it at the same time. The watch begins before any trap is set, since a shell that was just
 # forked loses signals that its parent traps; it ends with the job all the same, and never signals what has
-# got the job's pid later. It asks once a second; who does not listen for ten is left to the engine.
+# got the job's pid later. It signals once a second; the tenth signal cannot be refused, and leaves what the
+# job has started to the engine.
 _SHARED = """\
 cd {directory} && [ -d stamps ] || exit 0
 began=$(date +%s.%N)
