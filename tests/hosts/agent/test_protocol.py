@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import signal
+import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,20 +20,37 @@ TAIL = ("tail", "-f", "/dev/null")  # none of agent.sh's own programs has this n
 KINDS = {"sh": "sh", "probe": str(PROBE), "minder": MINDER}
 
 
+# Whoever reads the first of all processes learns, once it is open, that it has ended.
+ENDED = """
+sleep 300 & ended=$!
+mount --bind "/proc/$ended/stat" /proc/1/stat
+kill "$ended"
+wait "$ended" 2>/dev/null || :
+exec "$@"
+"""
+
+
 @pytest.fixture(params=KINDS)
-def agent(request: pytest.FixtureRequest) -> Iterator[Agent]:
-    kind = KINDS[request.param]
-    if not (kind == MINDER or shutil.which(kind)):
+def kind(request: pytest.FixtureRequest) -> str:
+    if not (request.param == MINDER or shutil.which(KINDS[request.param])):
         pytest.skip("steelyard-probe is not built: make probe")
-    made = Agent(kind)
+    return str(request.param)
+
+
+@contextmanager
+def started(kind: str, **more: Any) -> Iterator[Agent]:
+    made = Agent(KINDS[kind], **more)
     try:
-        assert (
-            made.replies.line()
-            == f"steelyard-agent 1 {request.param} {platform.system()} {platform.machine()}"
-        )
+        assert made.replies.line() == f"steelyard-agent 1 {kind} {platform.system()} {platform.machine()}"
         yield made
     finally:
         made.clean()
+
+
+@pytest.fixture
+def agent(kind: str) -> Iterator[Agent]:
+    with started(kind) as made:
+        yield made
 
 
 def start(agent: Agent, name: str, folder: Path, *argv: str, **variables: str) -> None:
@@ -77,6 +98,20 @@ def test_all_below_a_program_ends_with_it(agent: Agent) -> None:
     assert (event, name, code, number) == ("exited", "n1:1", "-", str(int(signal.SIGKILL)))
     agent.settled(b"tail", 1)
     assert agent.ask("kill", "n1:1", "0") == (0, b""), "it has just ended by itself"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts in a namespace of its own")
+def test_a_process_that_ends_as_it_is_read_hides_no_other(kind: str) -> None:
+    def popen(words: list[str], **more: Any) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(("unshare", "--mount", "sh", "-euc", ENDED, "sh", *words), **more)
+
+    with started(kind, popen=popen) as agent:
+        program = agent.started("n1:1", "sh", "-c", "setsid tail -f /dev/null & tail -f /dev/null & wait")
+        agent.settled(b"tail", 2)
+        os.kill(program, signal.SIGKILL)
+        event, name, *_, leftovers = agent.event()
+        assert (event, name, leftovers) == ("exited", "n1:1", "2")
+        agent.settled(b"tail", 0)
 
 
 def test_a_scratch_directory_is_ours_or_refused(agent: Agent, tmp_path: Path) -> None:

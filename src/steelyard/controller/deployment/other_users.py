@@ -13,7 +13,8 @@ from steelyard.model.keys.uses import ServiceUse
 from steelyard.services.base import Service
 
 # By real user ids, which a process cannot hide but by a /proc that shows each user only his own. The first
-# word says whether all ids of the machine are told apart: else strangers look like `nobody`.
+# word says whether all ids of the machine are told apart: else strangers look like `nobody`. Not read by sed
+# itself: it ends, and leaves out all that follow, when a process ends between open and read.
 _ASK = """
 own=$(id -u)
 if ! cat /proc/1/status >/dev/null 2>&1 ||
@@ -23,7 +24,7 @@ fi
 read -r _ _ count < /proc/self/uid_map
 [ "$count" = 4294967295 ] && echo all || echo some
 least=$(sed -n 's/^UID_MIN[[:space:]]*//p' /etc/login.defs 2>/dev/null)
-sed -n 's/^Uid:[[:space:]]*\\([0-9]*\\).*/\\1/p' /proc/[0-9]*/status 2>/dev/null | sort -un |
+cat /proc/[0-9]*/status 2>/dev/null | sed -n 's/^Uid:[[:space:]]*\\([0-9]*\\).*/\\1/p' | sort -un |
 while read -r each; do
     [ "$each" -ge "${least:-1000}" ] && [ "$each" != "$own" ] || continue
     echo "$each:$(getent passwd "$each" 2>/dev/null | cut -d: -f1)"

@@ -1,6 +1,6 @@
 # Processes as /proc shows them, and how whole trees of them end; agent.sh begins with this.
 #
-# Nobody can forge a line here: each file is read by its pid, and of a `stat` only what follows the last `)` counts,
+# Nobody can forge a line here: each line is read behind its pid, and of a `stat` only what follows the last `)` counts,
 # since the name before it may hold blanks, parentheses and newlines. What has left its session and its parents is
 # known by the seal, which is in the environment of what this agent started and nobody else can read.
 
@@ -23,16 +23,15 @@ bearers() { # ID...: the pids of what bears our seal and one of these
 
 table() { # a line PID PARENT SESSION for each process that lives
     set +f
-    awk 'BEGIN {
-        for (i = 1; i < ARGC; i++) {
-            text = ""
-            while ((getline line < ARGV[i]) > 0) text = line
-            close(ARGV[i])
+    # Not read by awk itself: mawk ends, and leaves out all that follow, when a process ends between open and read.
+    grep '' /proc/[0-9]*/stat /dev/null | awk -F / '
+        function show() {
             sub(/^.*\)/, "", text)
-            split(ARGV[i], part, "/")
-            if (split(text, field, " ") > 4 && field[1] !~ /[ZX]/) print part[3], field[2], field[4]
+            if (split(text, field, " ") > 4 && field[1] !~ /[ZX]/) print pid, field[2], field[4]
         }
-    }' /proc/[0-9]*/stat
+        $3 != pid { show(); pid = $3 }
+        { text = $0 }
+        END { show() }'
 }
 
 stat_of() { # PID: what follows its name, in sy_stat
