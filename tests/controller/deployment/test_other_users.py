@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from accounts import Account
+from ended_process import END_AS_READ
 from steelyard import api
 from steelyard.analysis.findings import Findings
 from steelyard.controller.deployment import other_users
@@ -109,18 +110,16 @@ def test_where_proc_hides_others_nobody_is_taken_to_be_alone(alice: Account) -> 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts in namespaces of its own")
 def test_a_process_that_ends_as_it_is_read_hides_nobody(alice: Account) -> None:
-    # The second process has ended for whoever has opened it by the name of the third; alice's is the fourth.
-    ended = """
-        sleep 60 & ended=$!
+    # In a namespace where the second process is `seen`, and alice's is the third.
+    ask = f"""
+        {END_AS_READ}
         sleep 60 & seen=$!
         setpriv --reuid=$0 --regid=$0 --clear-groups sleep 60 & theirs=$!
-        mount --bind /proc/$ended/status /proc/$seen/status
-        kill $ended
-        wait $ended 2>/dev/null || :
+        end_as_read $seen status
         until grep -q "^Uid:[[:space:]]*$0[[:space:]]" /proc/$theirs/status; do sleep 0.1; done
         sh -euc "$1"
     """
     own = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
-    words = (*own, "sh", "-euc", ended, str(alice.uid), other_users._ASK)
+    words = (*own, "sh", "-euc", ask, str(alice.uid), other_users._ASK)
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert f"{alice.uid}:{alice.name}" in done.stdout.split(), done.stderr

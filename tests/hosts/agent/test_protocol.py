@@ -15,19 +15,10 @@ from typing import Any
 import pytest
 
 from agents import MINDER, PROBE, Agent
+from ended_process import END_AS_READ
 
 TAIL = ("tail", "-f", "/dev/null")  # none of agent.sh's own programs has this name
 KINDS = {"sh": "sh", "probe": str(PROBE), "minder": MINDER}
-
-
-# Whoever reads the first of all processes learns, once it is open, that it has ended.
-ENDED = """
-sleep 300 & ended=$!
-mount --bind "/proc/$ended/stat" /proc/1/stat
-kill "$ended"
-wait "$ended" 2>/dev/null || :
-exec "$@"
-"""
 
 
 @pytest.fixture(params=KINDS)
@@ -102,8 +93,10 @@ def test_all_below_a_program_ends_with_it(agent: Agent) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts in a namespace of its own")
 def test_a_process_that_ends_as_it_is_read_hides_no_other(kind: str) -> None:
+    first = f'{END_AS_READ} end_as_read 1 stat; exec "$@"'
+
     def popen(words: list[str], **more: Any) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(("unshare", "--mount", "sh", "-euc", ENDED, "sh", *words), **more)
+        return subprocess.Popen(("unshare", "--mount", "sh", "-euc", first, "sh", *words), **more)
 
     with started(kind, popen=popen) as agent:
         program = agent.started("n1:1", "sh", "-c", "setsid tail -f /dev/null & tail -f /dev/null & wait")
