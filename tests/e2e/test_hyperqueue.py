@@ -15,6 +15,7 @@ import pytest
 
 from loading import loaded
 from patience import until
+from steelyard.hosts.minder.processes import list_pids, read_proc
 
 pytestmark = pytest.mark.xdist_group("batch")
 FILE = """
@@ -66,15 +67,8 @@ def journal(kind: str) -> list[dict[str, Any]]:
 
 def processes(text: str) -> list[int]:
     """Those on whose command line this stands."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if text in words:
-            found.append(int(path.parent.name))
-    return found
+    words = text.encode()
+    return [pid for pid in list_pids() if words in read_proc(f"/proc/{pid}/cmdline").replace(b"\0", b" ")]
 
 
 def test_a_run_in_a_job_is_followed_to_its_table(steelyard: Steelyard, own_place: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from loading import loaded
 from patience import until
+from steelyard.hosts.minder.processes import list_pids, read_proc
 from steelyard.store.layout import RunFolder
 from steelyard.store.reader import RunRecord
 
@@ -89,15 +90,8 @@ def bench(engines: Any, own_place: Path) -> Bench:
 
 def lasting(text: str) -> list[int]:
     """Processes on whose command line this stands."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[:2] == [b"sleep", text.encode()]:
-            found.append(int(path.parent.name))
-    return found
+    words = f"sleep\0{text}\0".encode()
+    return [pid for pid in list_pids() if read_proc(f"/proc/{pid}/cmdline") == words]
 
 
 def test_both_engines_are_in_one_report(bench: Bench) -> None:

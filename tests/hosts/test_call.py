@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from patience import PATIENCE, comes, until
 from steelyard.errors import HostError
 from steelyard.hosts.call import Answer, MissingProgram, call
+from steelyard.hosts.minder.processes import list_processes, read_process
 
 STAYS = 'sleep 300 & echo $! >"$0"; echo begun; wait'
 
@@ -21,22 +21,14 @@ def gone(pid: int) -> bool:
     """Whether a process ends; one that nobody has waited for yet has ended."""
 
     def ended() -> bool:
-        try:
-            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-        except (FileNotFoundError, ProcessLookupError):
-            return True
+        entry = read_process(pid)
+        return entry is None or entry.is_dead
 
     return until(ended)
 
 
-def children() -> list[str]:
-    """The parent of each process is the second word behind its name."""
-    ours = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(FileNotFoundError, ProcessLookupError):
-            words = path.read_text().rpartition(")")[2].split()
-            ours += [path.parent.name] * (words[1] == str(os.getpid()))
-    return ours
+def children() -> list[int]:
+    return [pid for pid, entry in list_processes().items() if entry.parent == os.getpid()]
 
 
 def said(*argv: str, **options: Any) -> Answer:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from loading import loaded
+from steelyard.hosts.minder.processes import list_pids
 from steelyard.hosts.sweep import find_bearers
 from steelyard.testing.patience import until
 
@@ -27,9 +28,9 @@ HOSTS = {"server": 2, "client": 1}
 def list_mounts(run: str) -> set[str]:
     """What is mounted for a run in any namespace that a process is in."""
     found = set[str]()
-    for table in Path("/proc").glob("[0-9]*/mountinfo"):
+    for pid in list_pids():
         try:
-            lines = table.read_text().splitlines()
+            lines = Path(f"/proc/{pid}/mountinfo").read_text().splitlines()
         except OSError:
             continue
         found |= {line.split()[4] for line in lines if run in line}

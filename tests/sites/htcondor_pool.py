@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from patience import until
+from steelyard.hosts.minder.processes import read_proc
 from steelyard.sites.htcondor import Htcondor
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -125,12 +126,8 @@ def _find_pool(holder: subprocess.Popen[bytes]) -> int:
 
 
 def _list_masters(parent: int) -> list[int]:
-    children = Path(f"/proc/{parent}/task/{parent}/children")
-    try:
-        found = [int(word) for word in children.read_text().split()]
-        return [pid for pid in found if Path(f"/proc/{pid}/comm").read_text() == "condor_master\n"]
-    except FileNotFoundError:
-        return []
+    children = map(int, read_proc(f"/proc/{parent}/task/{parent}/children").split())
+    return [pid for pid in children if read_proc(f"/proc/{pid}/comm") == b"condor_master\n"]
 
 
 def _is_ready(commands: Path) -> bool:

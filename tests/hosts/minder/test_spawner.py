@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from patience import until
-from steelyard.hosts.minder.processes import read_own_peak
+from steelyard.hosts.minder.processes import list_processes, read_own_peak
 from steelyard.hosts.minder.spawn import Spawner, launch, launch_through_helper
 from steelyard.hosts.minder.spawner import CODE, build_executable, read_numbers
 
@@ -34,9 +34,9 @@ def spawner():
     os.close(found.small)
 
 
-def children() -> set[str]:
+def children() -> set[int]:
     """The pids of ours, of which other tests may have left some."""
-    return {pid for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()}
+    return {pid for pid, entry in list_processes().items() if entry.parent == os.getpid()}
 
 
 @pytest.mark.parametrize("machine", sorted(CODE))

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from patience import PATIENCE, until
+from steelyard.hosts.minder.processes import read_proc
 from steelyard.provision.kubernetes import order
 
 SCRIPT = (Path(order.__file__).parent / "watcher.sh").read_text()
@@ -104,6 +105,4 @@ def sleeps_of(pid: int) -> list[int]:
 
 
 def is_sleep(pid: int) -> bool:
-    with suppress(OSError):
-        return b"sleep\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    return False
+    return b"sleep\0" in read_proc(f"/proc/{pid}/cmdline")

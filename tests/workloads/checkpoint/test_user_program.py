@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from loading import loaded
+from steelyard.hosts.minder.processes import list_pids
 from steelyard.model.command import Output
 
 checks = loaded(Path(__file__).with_name("test_checkpoint.py"))
@@ -61,13 +62,13 @@ def test_what_goes_wrong_is_said_and_nothing_runs_on(tmp_path: Path, change: Any
     assert not who_runs_in(tmp_path)
 
 
-def who_runs_in(folder: Path) -> list[str]:
+def who_runs_in(folder: Path) -> list[int]:
     """Processes whose directory it is."""
     processes = []
-    for path in Path("/proc").glob("[0-9]*/cwd"):
+    for pid in list_pids():
         try:
-            if path.readlink() == folder:
-                processes.append(path.parent.name)
+            if Path(f"/proc/{pid}/cwd").readlink() == folder:
+                processes.append(pid)
         except OSError:
             continue
     return processes

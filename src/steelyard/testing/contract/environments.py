@@ -17,6 +17,7 @@ import pytest
 
 from steelyard.environments.base import Environment
 from steelyard.hosts.base import Host, Process, Streams, finish
+from steelyard.hosts.minder.processes import list_pids, read_proc
 from steelyard.hosts.unused.accounts import write_prefix
 from steelyard.hosts.wrapping import runs_nothing
 from steelyard.model.command import Command, Exit
@@ -213,14 +214,6 @@ class EnvironmentContract(Contract):
             pytest.skip(f"{name} runs nothing on this machine, as `steelyard doctor` says")
 
 
-def _find_sleepers() -> list[str]:
+def _find_sleepers() -> list[int]:
     """Processes that the test started, whatever environment they are in."""
-    sleepers = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[:2] == [b"sleep", b"4711"]:
-            sleepers.append(path.parent.name)
-    return sleepers
+    return [pid for pid in list_pids() if read_proc(f"/proc/{pid}/cmdline") == b"sleep\0004711\0"]
