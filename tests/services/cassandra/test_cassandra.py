@@ -17,17 +17,19 @@ import pytest
 from loading import loaded
 from patience import PATIENCE
 from steelyard.errors import HostError
+from steelyard.hosts.minder.processes import read_proc
 from steelyard.hosts.sweep import find_bearers
 from steelyard.services.cassandra import Cassandra
 from steelyard.services.cassandra import nodes as cassandra_nodes
 from steelyard.services.cassandra.home import CASSANDRA
+from steelyard.testing.sockets import list_listeners
 from steelyard.tools.find import install_directory
 
 SMALL = {"heap": "128MiB", "jvm": ["-XX:TieredStopAtLevel=1"]}  # a quick start counts here, not speed
 ROWS = 40
 PRIVATE = ("secrets", "jmx.password", "identity.pem")
 QUORUM, ALL = 4, 5  # consistency
-_VERSION = "SELECT schema_version FROM system"
+SCHEMA_VERSION = "SELECT schema_version FROM system"
 
 contract = loaded(Path(__file__).parents[2] / "contract" / "test_services.py")
 cql = loaded(Path(__file__).parents[1] / "cql.py")
@@ -55,24 +57,6 @@ def client(service: Cassandra, node: int = 0, user: str = "steelyard", password:
     return cql.Cql(address, service.plan.ports.native, user, password or service.context.password, authority)
 
 
-def listeners(pids: set[int]) -> set[str]:
-    """Addresses on which these processes listen, by the kernel's tables."""
-    owned = {
-        str(path.readlink())
-        for pid in pids
-        for path in Path(f"/proc/{pid}/fd").iterdir()
-        if path.is_symlink()
-    }
-    found = set()
-    for table in ("tcp", "tcp6", "udp", "udp6"):
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
-            words = line.split()
-            if f"socket:[{words[9]}]" in owned and words[3] in ("0A", "07"):
-                address = words[1].split(":")[0]
-                found.add(".".join(str(byte) for byte in reversed(bytes.fromhex(address[-8:]))))
-    return found
-
-
 def test_only_the_run_gets_in_and_only_where_it_should():
     async def test(made: Any, service: Cassandra) -> None:
         for node in range(2):
@@ -85,8 +69,8 @@ def test_only_the_run_gets_in_and_only_where_it_should():
         with client(service) as found:
             found.run("CREATE TABLE scores.t (k int PRIMARY KEY)")
             await known_to_all(found, "INSERT INTO scores.t (k) VALUES (1)")
-        assert listeners({service.servers[0].process.pid}) == {"127.0.0.1"}
-        assert listeners({service.servers[1].process.pid}) == {"127.0.0.2"}
+        for server in service.servers:
+            assert {where for where, _ in list_listeners([server.process.pid])} == {server.address}
         refuse_management(service)
         hide_secrets(made, service)
         meters = await service.read_meters()
@@ -107,7 +91,7 @@ async def known_to_all(found: Any, statement: str, consistency: int = ALL) -> No
     A node that is still taking over definitions may lose what it is told meanwhile, although it confirms it.
     """
     async with asyncio.timeout(PATIENCE):
-        while len({*found.values(f"{_VERSION}.local"), *found.values(f"{_VERSION}.peers")}) > 1:  # noqa: ASYNC110
+        while len({*found.values(f"{SCHEMA_VERSION}.local"), *found.values(f"{SCHEMA_VERSION}.peers")}) > 1:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
     found.run(statement, consistency)
 
@@ -260,7 +244,7 @@ def made_nodes(made: Any) -> list[int]:
     return [
         bearer.pid
         for bearer in find_bearers(lambda token: token.run == made.run)
-        if "java.arguments" in Path(f"/proc/{bearer.pid}/cmdline").read_text()
+        if b"java.arguments" in read_proc(f"/proc/{bearer.pid}/cmdline")
     ]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,13 +13,14 @@ from typing import Any
 import pytest
 
 from loading import loaded
+from patience import comes
 from steelyard.errors import HostError
 from steelyard.model.snapshot import Snapshot
 from steelyard.services.cassandra import Cassandra
 from steelyard.snapshots.store import SnapshotStore
 
 ROWS, MORE = 300, 40
-ONE = 1  # consistency
+ONE, ALL = 1, 5  # consistency
 rings = loaded(Path(__file__).with_name("test_cassandra.py"))
 
 
@@ -185,3 +188,78 @@ def test_an_empty_ring_is_one_to_come_back_to(kept: Kept, tmp_path: Path) -> Non
             found.run("SELECT k FROM scores.cells")
 
     rings.with_ring(1, test)
+
+
+IN_MEMORY, IN_FILES = "memory", "files"  # keyspaces, by where the rows are that must go
+ONE_COPY = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+TOLD_WITHIN = 1  # seconds; a node that does not listen for longer misses what it was told
+
+
+async def add_rows(service: Cassandra, key: int) -> None:
+    """One to each; where they are in memory no other is there."""
+    with rings.client(service) as found:
+        await rings.known_to_all(found, f"TRUNCATE {IN_MEMORY}.t")
+        for name in (IN_MEMORY, IN_FILES):
+            found.run(f"INSERT INTO {name}.t (k) VALUES ({key})", ALL)
+
+
+async def count_rows(service: Cassandra, kept: Kept) -> list[dict[str, int]]:
+    """By node, of its own files, which a snapshot has it write."""
+    found = await kept.keep(service, f"of-{len(kept.snapshots)}")
+    return [dict(node.rows) for node in found.nodes]
+
+
+async def miss_drops(service: Cassandra) -> None:
+    """Have the second node hear of tables only when they have gone and come again: it sleeps from the moment
+    that another client than this one, which recovers the ring, is at the first."""
+    tables = "SELECT keyspace_name FROM system_schema.tables WHERE table_name = 't' ALLOW FILTERING"
+    with rings.client(service) as found:
+        assert await comes(lambda: found.run("SELECT port FROM system_views.clients") > 1)
+        await service.pause(service.context.hosts[1].name)
+        # It still hears the first of what it was told; then it sees what time it is.
+        found.run(f"CREATE KEYSPACE first WITH replication = {ONE_COPY}")
+        assert await comes(lambda: not found.run(tables))
+    await asyncio.sleep(3 * TOLD_WITHIN)
+    await service.resume(service.context.hosts[1].name)
+
+
+def leave_files(place: Path) -> None:
+    """A table's files once more under names that its node does not know, as a late compaction leaves them."""
+    (data,) = place.glob("t-*/nb-*-big-Data.db")
+    for path in data.parent.glob(data.name.replace("Data.db", "*")):
+        other = re.sub(r"-\d+-", "-900-", path.name)
+        subprocess.run(["cp", "-a", path, path.with_name(other)], check=True)
+
+
+def test_no_row_that_was_there_before_stays_on_any_node(tmp_path: Path) -> None:
+    """Where tables are emptied; where they are made anew; and where a node knows late or has other files."""
+    kept = Kept(tmp_path / "kept")
+
+    async def test(made: Any, service: Cassandra) -> None:
+        with rings.client(service) as found:
+            for name in (IN_MEMORY, IN_FILES):
+                found.run(f"CREATE TABLE {name}.t (k int PRIMARY KEY)")
+            found.run(f"CREATE KEYSPACE other WITH replication = {ONE_COPY}")
+            await add_rows(service, 1)
+            await kept.keep(service, "first")
+            first = [{f"{name}.t": 1 for name in (IN_MEMORY, IN_FILES)}] * 2
+            await add_rows(service, 2)
+            assert await count_rows(service, kept) != first
+            await add_rows(service, 3)
+            before = found.values(f"{rings.SCHEMA_VERSION}.local")
+            await kept.bring(service, "first")
+            assert found.values(f"{rings.SCHEMA_VERSION}.local") == before, "the same tables, emptied"
+            assert await count_rows(service, kept) == first
+            found.run("DROP KEYSPACE other")
+        await add_rows(service, 2)
+        leave_files(Path(service.plan.data[service.context.hosts[0].name].path / "data" / IN_FILES))
+        late = asyncio.create_task(miss_drops(service))
+        try:
+            await kept.bring(service, "first")
+        finally:
+            await late
+        assert await count_rows(service, kept) == first
+
+    # With passwords each new keyspace would wait for a quorum of all nodes.
+    settings = {"request_timeout": f"{TOLD_WITHIN}s"}
+    rings.with_ring(2, test, keyspaces=[IN_MEMORY, IN_FILES], authentication="none", settings=settings)

@@ -194,5 +194,6 @@ def _check_rows(host: Host, nodes: Sequence[SnapshotNode], found: Mapping[str, i
     ]
     if wrong:
         raise HostError(
-            f"{host.name}: the fetched files contain an unexpected number of rows: {'; '.join(wrong[:5])}"
+            f"{host.name}: the number of rows is not that of the snapshot: {'; '.join(wrong[:5])}",
+            hint="recover the snapshot again; if the number is wrong again, deploy the service anew",
         )

@@ -5,7 +5,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.regex.MatchResult;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * The statements that make a ring's keyspaces and all that is in them, with the ids of their tables. Functions and triggers
@@ -14,8 +17,8 @@ import java.util.regex.Pattern;
 final class Definitions {
   private static final String ALL = "DESCRIBE SCHEMA WITH INTERNALS";
   private static final String TRIGGERS = "SELECT keyspace_name, table_name, trigger_name FROM system_schema.triggers";
-  private static final String TRUNCATE = "TRUNCATE TABLE ";
   private static final Set<String> CODE = Set.of("function", "aggregate");
+  private static final Pattern REPLICATION = Pattern.compile("^(CREATE KEYSPACE [^{]*\\{)([^}]*)");
   private static final Pattern STATEMENT = Pattern.compile("(?:'[^']*+'|\"[^\"]*+\"|[^;'\"]++)++;");
 
   private final Settings settings;
@@ -63,23 +66,38 @@ final class Definitions {
     }
   }
 
-  /** The ring has these definitions and no row; what it had is gone. */
-  void impose(List<String> wanted, List<String> keyspaces, List<String> tables) throws IOException {
-    boolean same = read().equals(wanted);
+  /** Whether the ring has these, whatever the order in which it names the data centres of a keyspace. */
+  boolean are(List<String> wanted) throws IOException {
+    return ordered(read()).equals(ordered(wanted));
+  }
+
+  void drop(List<String> keyspaces) throws IOException {
+    run("DROP KEYSPACE IF EXISTS ", keyspaces.stream().map(Definitions::quoted));
+  }
+
+  void make(List<String> wanted) throws IOException {
+    run("", wanted.stream());
+  }
+
+  void empty(Set<String> tables) throws IOException {
+    run("TRUNCATE TABLE ", tables.stream());
+  }
+
+  private void run(String verb, Stream<String> each) throws IOException {
     try (Cql ring = open()) {
-      if (same) {
-        for (String table : tables) {
-          ring.run(TRUNCATE + table);
-        }
-        return;
-      }
-      for (String keyspace : keyspaces) {
-        ring.run("DROP KEYSPACE IF EXISTS " + quoted(keyspace));
-      }
-      for (String statement : wanted) {
-        ring.run(statement);
+      for (String words : each.toList()) {
+        ring.run(verb + words);
       }
     }
+  }
+
+  private static List<String> ordered(List<String> statements) {
+    return statements.stream().map(text -> REPLICATION.matcher(text).replaceFirst(Definitions::ordered)).toList();
+  }
+
+  private static String ordered(MatchResult keyspace) {
+    String pairs = Stream.of(keyspace.group(2).split(", *")).sorted().collect(Collectors.joining(", "));
+    return Matcher.quoteReplacement(keyspace.group(1) + pairs);
   }
 
   Replication replication(String keyspace) throws IOException {

@@ -46,6 +46,11 @@ final class Everywhere implements AutoCloseable {
     return found;
   }
 
+  /** Whether all know the same tables. */
+  boolean agree() throws Exception {
+    return each((address, node) -> node.storage("SchemaVersion")).values().stream().distinct().count() == 1;
+  }
+
   Management first() {
     return nodes.values().iterator().next();
   }

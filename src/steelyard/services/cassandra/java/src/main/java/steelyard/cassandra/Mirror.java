@@ -140,7 +140,7 @@ public final class Mirror implements AutoCloseable {
 
   /** All nodes know the same tables. */
   private void agree() throws Exception {
-    while (all.each((address, node) -> node.storage("SchemaVersion")).values().stream().distinct().count() > 1) {
+    while (!all.agree()) {
       if (System.nanoTime() > deadline) {
         throw new IllegalStateException("the nodes do not agree on the tables");
       }

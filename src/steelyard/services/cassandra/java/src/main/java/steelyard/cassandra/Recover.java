@@ -3,7 +3,6 @@ package steelyard.cassandra;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -18,7 +17,8 @@ import java.util.stream.Stream;
  * <p>The file of definitions has one a line, in Base64. They are run as a superuser and may come from a stranger: unless all
  * of them are what {@link StatementsMBean} lets pass, nothing is done, and the answer has nothing but {@code faults}. Below a
  * node's source lie directories, one for each node that the files are from, with {@code keyspace/table} in them; the files
- * are moved. {@code own}: they hold nothing but what is the node's own; with {@code any}, what is not is dropped afterwards.
+ * are moved. A node without a source gets none. {@code own}: the files hold nothing but what is the node's own; with
+ * {@code any}, what is not is dropped afterwards.
  */
 public final class Recover {
   private static final String TABLE = "org.apache.cassandra.db:type=Tables,keyspace=%s,table=%s";
@@ -44,7 +44,7 @@ public final class Recover {
   private static Map<String, Object> recover(
       Settings settings, List<String> wanted, boolean own, Map<String, String> sources) throws Exception {
     Times times = new Times();
-    try (Everywhere nodes = new Everywhere(sources.keySet(), settings)) {
+    try (Everywhere nodes = new Everywhere(settings.addresses(), settings)) {
       times.next("connect");
       List<?> faults = Definitions.faults(nodes.first(), wanted);
       if (!faults.stream().allMatch(""::equals)) {
@@ -55,7 +55,8 @@ public final class Recover {
       List<String> keyspaces = nodes.first().keyspaces();
       nodes.each((address, node) -> pause(node, keyspaces));
       Map<String, Object> found = new LinkedHashMap<>();
-      found.put("rows", nodes.each((address, node) -> load(node, keyspaces, Path.of(sources.get(address)))));
+      found.put("rows", nodes.each((address, node) ->
+          sources.containsKey(address) ? load(node, keyspaces, Path.of(sources.get(address))) : Map.of()));
       times.next("import");
       nodes.each((address, node) -> goOn(node, own, keyspaces));
       times.next("cleanup");
@@ -64,26 +65,51 @@ public final class Recover {
     }
   }
 
-  /** Writes that wait for a node to come back are of the data that go. */
+  /**
+   * Has a ring these definitions and no row. A node that hears of a table only when it has gone and come again takes it for
+   * the one that it has, rows and all: so all know that it has gone before it comes.
+   */
   private static void impose(Settings settings, List<String> wanted, Everywhere nodes) throws Exception {
+    forgetHints(nodes);
+    Definitions definitions = Definitions.of(settings);
+    if (definitions.are(wanted)) {
+      definitions.empty(tables(nodes, 0));
+    } else {
+      definitions.drop(nodes.first().keyspaces());
+      untilTheyAgree(nodes);
+      definitions.make(wanted);
+    }
+    untilTheyAgree(nodes);
+    // A node keeps what it compacts when it cannot stop (CASSANDRA-21527); a new table finds files that another left.
+    for (Set<String> left = tables(nodes, 1); !left.isEmpty(); left = tables(nodes, 1)) {
+      definitions.empty(left);
+    }
+  }
+
+  /** Writes that wait for a node to come back are of the data that go. */
+  private static void forgetHints(Everywhere nodes) throws Exception {
     nodes.each((address, node) ->
         node.call("org.apache.cassandra.hints:type=HintsService", "deleteAllHints", new Object[0]));
-    Definitions.of(settings).impose(wanted, nodes.first().keyspaces(), tables(nodes));
-    while (nodes.each((address, node) -> node.storage("SchemaVersion")).values().stream().distinct().count() > 1) {
+  }
+
+  private static void untilTheyAgree(Everywhere nodes) throws Exception {
+    while (!nodes.agree()) {
       Thread.sleep(20);
     }
   }
 
-  /** Those that can be emptied. */
-  private static List<String> tables(Everywhere nodes) throws Exception {
+  /** Those of users of which a node has so many rows in files, and that can be emptied. */
+  private static Set<String> tables(Everywhere nodes, long least) throws Exception {
     List<String> keyspaces = nodes.first().keyspaces();
     Set<?> views = (Set<?>) nodes.first().call(Tables.NAME, "views", new Object[0]);
-    List<String> found = new ArrayList<>();
-    for (Object name : rows(nodes.first()).keySet()) {
-      String[] parts = String.valueOf(name).split("\\.", 2);
-      if (keyspaces.contains(parts[0]) && !views.contains(name)) {
-        found.add(Definitions.quoted(parts[0]) + "." + Definitions.quoted(parts[1]));
-      }
+    Set<String> found = new TreeSet<>();
+    for (Map<?, ?> counted : nodes.each((address, node) -> rows(node)).values()) {
+      counted.forEach((name, count) -> {
+        String[] parts = String.valueOf(name).split("\\.", 2);
+        if (keyspaces.contains(parts[0]) && !views.contains(name) && ((Number) count).longValue() >= least) {
+          found.add(Definitions.quoted(parts[0]) + "." + Definitions.quoted(parts[1]));
+        }
+      });
     }
     return found;
   }
