@@ -32,8 +32,8 @@ _BROKEN_OFF = re.compile(
 _PLACE = re.compile(r"^<stdin>:\d+:", re.MULTILINE)
 _LONGEST = 300  # letters of a complaint
 _TOO_LATE = (
-    "the nodes took longer than their `write_request_timeout` (`settings` of the service, 2s by default); "
-    "raise it there or lower `ingest_rate`"
+    "the nodes took longer than their `write_request_timeout`, which is 2s unless the service's `settings` "
+    "say otherwise; raise it there or lower `ingest_rate`"
 )
 
 METRICS = (
