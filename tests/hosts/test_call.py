@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from own_children import children
 from patience import PATIENCE, comes, until
 from steelyard.errors import HostError
 from steelyard.hosts.call import Answer, MissingProgram, call
-from steelyard.hosts.minder.processes import list_processes, read_process
+from steelyard.hosts.minder.processes import read_process
 
 STAYS = 'sleep 300 & echo $! >"$0"; echo begun; wait'
 
@@ -25,10 +26,6 @@ def gone(pid: int) -> bool:
         return entry is None or entry.is_dead
 
     return until(ended)
-
-
-def children() -> list[int]:
-    return [pid for pid, entry in list_processes().items() if entry.parent == os.getpid()]
 
 
 def said(*argv: str, **options: Any) -> Answer:

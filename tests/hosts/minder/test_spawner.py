@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from own_children import children
 from patience import until
-from steelyard.hosts.minder.processes import list_processes, read_own_peak
+from steelyard.hosts.minder.processes import read_own_peak
 from steelyard.hosts.minder.spawn import Spawner, launch, launch_through_helper
 from steelyard.hosts.minder.spawner import CODE, build_executable, read_numbers
 
@@ -32,11 +33,6 @@ def spawner():
         pytest.skip(f"no small program for {MACHINE}")
     yield found
     os.close(found.small)
-
-
-def children() -> set[int]:
-    """The pids of ours, of which other tests may have left some."""
-    return {pid for pid, entry in list_processes().items() if entry.parent == os.getpid()}
 
 
 @pytest.mark.parametrize("machine", sorted(CODE))
