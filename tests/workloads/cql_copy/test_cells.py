@@ -20,6 +20,7 @@ case $* in
 *data_center*) printf ' [json]\\n--------\\n {"data_center": "dc7"}\\n'; exit ${LOCAL:-0} ;;
 *FROM*)
     [ -z "${COMPLAINT:-}" ] || echo "<stdin>:1:$COMPLAINT" >&2
+    [ "$(grep -c COPY "$ASKED")" -le "${LOST:-99}" ] || IMPORTED=
     printf '\\n%s rows imported from 1 files in 1 s (0 skipped).\\n' "${IMPORTED:-$(grep -c . cells.csv)}"
     exit ${CODE:-0} ;;
 *TO*)
@@ -79,6 +80,13 @@ def test_a_load_has_a_keyspace_with_as_many_copies_as_nodes_up_to_three(program)
 def test_a_load_that_went_well_on_a_second_try_is_one(program):
     again = "Failed to import 20 rows: WriteTimeout,  will retry later, attempt 1 of 20"
     assert program("load", "17", CODE="2", COMPLAINT=again).returncode == 0
+
+
+@pytest.mark.parametrize(("lost", "code"), [("2", 0), ("3", 1)])
+def test_a_load_whose_cqlsh_lost_the_ring_is_tried_thrice(program, lost, code):
+    done = program("load", "17", IMPORTED="5", COMPLAINT="No records inserted in 90 seconds", LOST=lost)
+    assert done.returncode == code
+    assert program.asked.read_text().count("COPY") == 3
 
 
 @pytest.mark.parametrize(
