@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import functools
 import os
 import secrets
@@ -33,6 +34,13 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("steelyard")
     # Inherited by whatever the tests start, and by the workers of pytest-xdist.
     os.environ.setdefault(MARK, secrets.token_hex(8))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test with a longer limit of its own has that: pytest would end its worker before."""
+    own = item.get_closest_marker("timeout")
+    if own and own.args[0] > float(item.config.getini("faulthandler_timeout")):
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.hookimpl(trylast=True)
