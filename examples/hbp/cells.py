@@ -124,19 +124,20 @@ def load(ring: Ring, count: int) -> None:
         done = ring.tell(f"{LEVEL}; COPY {TABLE} (x, y, val) FROM 'cells.csv' WITH MAXATTEMPTS=20")
         said = told(done, "imported")
         if said == count:  # the exit code is not enough: it is also 2 if a second try succeeded
-            print(f"loaded {count} rows into {TABLE}")
-            return
-    raise Failed(f"{said or 0} of {count} rows were loaded into {TABLE}: {complaint(done)}")
+            break
+    else:
+        raise Failed(f"{said or 0} of {count} rows were loaded into {TABLE}: {complaint(done)}")
+    print(f"loaded {count} rows into {TABLE}")
 
 
 def count(ring: Ring) -> None:
     """Count rows by reading all keys page by page: `SELECT count(*)` times out on large tables."""
-    for left in reversed(range(TRIES)):
+    for _ in range(TRIES):
         done = ring.tell(f"{LEVEL}; COPY {TABLE} (x, y) TO 'keys.csv' WITH PAGETIMEOUT=60")
         if done.returncode == 0:
             break
-        if not left:
-            raise Failed(f"the rows of {TABLE} cannot be read: {complaint(done)}")
+    else:
+        raise Failed(f"the rows of {TABLE} cannot be read: {complaint(done)}")
     said = told(done, "exported")
     with (ring.folder / "keys.csv").open() as file:
         found = sum(1 for _ in file)
