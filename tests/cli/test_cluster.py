@@ -16,10 +16,12 @@ from steelyard.cli.clusters.recover import _snapshot_site
 from steelyard.cli.clusters.show import link_logs
 from steelyard.cli.clusters.snapshot_table import format_table
 from steelyard.cli.clusters.status import format_status
-from steelyard.cluster.clusters import exit_code
+from steelyard.cluster import clusters
+from steelyard.cluster.clusters import exit_code, list_clusters
 from steelyard.errors import UsageError
 from steelyard.model.snapshot import Snapshot
-from steelyard.store.layout import RunFolder
+from steelyard.store.layout import RunFolder, Store
+from steelyard.store.writer import RunWriter
 
 
 @pytest.mark.parametrize(
@@ -73,6 +75,24 @@ def test_nothing_lives(steelyard):
     assert "no live cluster" in steelyard("cluster", "status").out
     assert steelyard("cluster", "status", "--json").document == []
     assert steelyard("cluster", "snapshots", "--json").document == []
+
+
+def test_a_cluster_that_ends_once_it_is_listed_is_no_mistake_of_who_asked(steelyard, tmp_path, monkeypatch):
+    folder = Store(tmp_path / "store").create("brain")
+    folder.experiment.write_text("experiment: brain\nhold: true\n")
+    writer = RunWriter(folder)
+
+    def lists_and_ends(store):
+        with writer:
+            return list_clusters(store)
+
+    monkeypatch.setattr(clusters, "list_clusters", lists_and_ends)
+    done = steelyard("cluster", "status", "--json")
+    assert done.code == 0, done.err
+    assert done.document["cluster"] == "brain"
+    assert "unasked" in done.document
+    monkeypatch.undo()
+    assert steelyard("cluster", "status", "--json").document == []
 
 
 @pytest.mark.parametrize("words", [("-nT", "4"), ("-nT=4",), ("--nodes", "4"), ("--nodes=4",)])

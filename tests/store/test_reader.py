@@ -245,6 +245,33 @@ def test_a_glance_tells_how_it_ended(folder: RunFolder) -> None:
     assert glanced(folder, ("run-ended", {"state": "odd", "done": 5})) == ("died", 5, 0)
 
 
+def test_who_ends_or_begins_while_it_is_read_has_not_died(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its journal is read before the other thing happens, its lock is looked at after it."""
+    from steelyard.store import reader
+
+    read_ends, writers = reader._read_ends, [RunWriter(folder)]
+
+    def changes_meanwhile(path: Path) -> Any:
+        ends = read_ends(path)
+        if writers:
+            with writers.pop() as writer:
+                writer.journal.write("run-ended", state="complete", done=5)
+        else:
+            writers.append(RunWriter(folder))
+        return ends
+
+    writers[0].journal.write("run-started", **STARTED)
+    monkeypatch.setattr(reader, "_read_ends", changes_meanwhile)
+    assert glance(folder).state == "running", "it was when we began to look"
+    assert not reader.is_live(folder)
+    folder.journal.unlink()
+    assert glance(folder).state == "running", "it is by now"
+    with writers.pop():
+        assert reader.is_live(folder)
+
+
 def test_a_glance_finds_a_count_that_stands_far_from_the_end(folder: RunFolder) -> None:
     """Facts of a trial may be long, and warnings many."""
     long = ended(9, facts={"run": {"said": "x" * 50_000}})

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from steelyard.errors import SpecError
 from steelyard.spec.suites import is_suite, load_suite
 from steelyard.store.layout import Store
 from steelyard.store.reader import RunRecord
-from steelyard.store.suites import find_suite, list_suites
+from steelyard.store.suites import SuiteFolder, find_suite, list_suites
+from steelyard.suites.progress import read_progress
 from steelyard.suites.summary import summarise_suite
 
 EXPERIMENT = """\
@@ -172,6 +174,21 @@ def test_a_suite_that_was_cut_off_goes_on_where_it_was(call, store):
     assert code == 1
     assert "2 of 3 experiments passed, 1 not met." in out
     assert len(store.list_runs()) == 3, "the first was not made again, the second went on"
+
+
+def test_who_ends_while_it_is_read_is_not_interrupted(call, store, monkeypatch):
+    call("run", "-q", "suite.yaml")
+    folder = list_suites(store)[0]
+    lines, session = folder.read_lines(), ExitStack()
+    session.enter_context(folder.lock())
+
+    def ends_meanwhile(self):
+        session.close()
+        return lines[:-1]
+
+    monkeypatch.setattr(SuiteFolder, "read_lines", ends_meanwhile)
+    assert read_progress(folder, store).state == "running", "it was when we began to look"
+    assert not folder.is_live()
 
 
 def test_what_somebody_else_wrote_is_shown_and_does_nothing(call, store):

@@ -262,13 +262,17 @@ class RunRecord:
 
 
 def glance(folder: RunFolder) -> Glance:
-    """A run in short, from the two ends of its journal. Never raises: a list shows damaged runs too."""
+    """A run in short, from the two ends of its journal. Never raises: a list shows damaged runs too.
+
+    Whether it is live is asked before and after: one that ends or begins while it is read has not died.
+    """
+    was_live = is_live(folder)
     first, last = _read_ends(folder.journal)
     return Glance(
         folder.id,
         str(first.get("experiment", "")),
         _parse_number(first.get("wall")),
-        _state(folder, last),
+        _state(folder, last, live=was_live or is_live(folder)),
         int(_parse_number(last.get("done"))),
         int(_parse_number(last.get("failed"))),
         str(first.get("site") or ""),
@@ -280,8 +284,8 @@ def _parse_tags(tags: object) -> dict[str, str]:
     return {str(name): str(value) for name, value in tags.items()} if isinstance(tags, dict) else {}
 
 
-def _state(folder: RunFolder, last: Mapping[str, Any]) -> State:
-    if is_live(folder):
+def _state(folder: RunFolder, last: Mapping[str, Any], *, live: bool) -> State:
+    if live:
         return "suspended" if last.get("kind") == "run-suspended" else "running"
     if last.get("kind") == "run-ended":
         return next((state for state in _ENDED if state == last.get("state")), "died")

@@ -54,7 +54,11 @@ class SuiteProgress:
 
 
 def read_progress(folder: SuiteFolder, store: Store) -> SuiteProgress:
-    """Where a suite stands. Raises StoreError."""
+    """Where a suite stands. Raises StoreError.
+
+    Whether it is live is asked before and after: one that ends or begins while it is read is not interrupted.
+    """
+    was_live = folder.is_live()
     lines = folder.read_lines()
     plan: Mapping[str, Any] = next((line for line in lines if line.get("kind") == "plan"), {})
     units = tuple(_read_units(plan, lines, store))
@@ -65,7 +69,7 @@ def read_progress(folder: SuiteFolder, store: Store) -> SuiteProgress:
         plan.get("budget"),
         {str(name): str(why) for name, why in dict(plan.get("not_tested") or {}).items()},
         float(lines[0].get("wall") or 0.0) if lines else 0.0,
-        _judge_state(folder, units),
+        _judge_state(units, live=was_live or folder.is_live()),
         units,
     )
 
@@ -97,8 +101,8 @@ def _read_units(
         yield UnitProgress(name, str(unit.get("file")), run.id if run else "", state, seconds, failure)
 
 
-def _judge_state(folder: SuiteFolder, units: Sequence[UnitProgress]) -> SuiteState:
-    if folder.is_live():
+def _judge_state(units: Sequence[UnitProgress], *, live: bool) -> SuiteState:
+    if live:
         return "running"
     if all(unit.state == "complete" for unit in units):
         return "complete"

@@ -30,14 +30,14 @@ def command(cluster: str | None, store: str | None, as_json: bool) -> int:
     from steelyard.spec.stores import choose_store
 
     where = choose_store(store)
-    every = list_clusters(where)
-    if cluster is None and len(every) != 1:
+    every = list_clusters(where) if cluster is None else [find_cluster(where, cluster)]
+    if len(every) != 1:
         if as_json:
             print_json([_describe_cluster(one) for one in every])
         else:
             echo(format_clusters(every) if every else f"no live cluster in the store {where.root}")
         return 0
-    told = _query_status(find_cluster(where, cluster))
+    told = _query_status(every[0])
     if as_json:
         print_json(told)
     else:
