@@ -16,10 +16,10 @@ Verdict = Literal["within", "not within", "no limit", "not measured"]
 class Row:
     """What was measured (`ours`), what stood `beside` it (`theirs`), and the most that it may be (`limit`).
 
-    `most` is the most that the ratio may be. What depends on the machine, as every time does, has no limit
-    but that: it is told. So a limit of seconds is refused with a ValueError. Figures are in base units; `%`
-    is a ratio that is shown as per cent. `foreign` is the share of all cores that others took in the
-    meantime, 0 to 1.
+    `most` is the most that the ratio may be. What depends on the machine, as every time and every share of a
+    core does, has no limit but that: it is told. So a limit of seconds is refused with a ValueError. Figures
+    are in base units; `%` is a ratio that is shown as per cent. `foreign` is the share of all cores that
+    others took in the meantime, 0 to 1.
     """
 
     name: str
