@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from steelyard.errors import HostLost
 from steelyard.hosts.transport import Channel
 from steelyard.transports.ssh import transport as ssh
 from steelyard.transports.ssh.channel import posix_command
+from steelyard.transports.ssh.errors import HostUnreachable
 from steelyard.transports.ssh.login import Login
 from steelyard.transports.ssh.transport import SshTransport
 
@@ -362,6 +364,28 @@ def test_all_tries_together_are_bounded() -> None:
         assert "did not answer within" in error.message or "no SSH greeting within" in error.message
         for filler in fillers:
             filler.close()
+
+
+@pytest.mark.parametrize(("takes", "waits", "tries"), [(0.8, 0.0, [0.5]), (0.0, 0.9, [0.5, 0.25])])
+def test_no_try_is_too_short_to_find_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, takes: float, waits: float, tries: list[float]
+) -> None:
+    """On a busy machine: a first try lasts longer than its share, or the pause after it does."""
+    clock, given = [0.0], list[float]()
+
+    async def reach(login: Login, seconds: float) -> Any:
+        given.append(seconds)
+        clock.append(clock[-1] + takes)
+        raise HostUnreachable(f"try {len(given)}", hint="is it up?", transient=True)
+
+    async def sleep(_: float) -> None:
+        clock.append(clock[-1] + waits)
+
+    monkeypatch.setattr(ssh, "_reach", reach)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr(asyncio, "get_running_loop", lambda: SimpleNamespace(time=lambda: clock[-1]))
+    error = refused(Login("127.0.0.1", config="none", agent=False, connect_within=1.0))
+    assert (given, error.message) == (tries, f"host n1: try {len(tries)}")
 
 
 def test_a_port_where_nobody_listens(server: Any) -> None:

@@ -98,15 +98,16 @@ class SshTransport(Transport):
 
     async def _connect(self) -> SSHClientConnection:
         """Try to connect, again where the trouble may pass, for `connect_within` seconds altogether."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._login.connect_within
+        loop, within = asyncio.get_running_loop(), self._login.connect_within
+        deadline = loop.time() + within
         for pause in (*PAUSES, None):
-            left = max(deadline - loop.time(), 0.01)
+            left = deadline - loop.time()
             try:
-                # Half of the time at most for one try, so that a lost packet does not decide.
-                return await _reach(self._login, min(left, self._login.connect_within / 2))
+                # Half of the time at most for one try, so that a lost packet does not decide; a quarter at
+                # least, so that no last try is too short to find what is wrong, and hides what was found.
+                return await _reach(self._login, min(max(left, within / 4), within / 2))
             except HostUnreachable as error:
-                if pause is None or not error.transient or loop.time() + pause >= deadline:
+                if pause is None or not error.transient or loop.time() + pause > deadline - within / 4:
                     raise HostLost(f"host {self.name}: {error.message}", hint=error.hint) from error
             await asyncio.sleep(pause)
         raise AssertionError("the last try returns or raises")
