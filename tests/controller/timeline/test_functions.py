@@ -27,7 +27,7 @@ def chaos(trial):
     done = yield {"at": "100ms", "do": "kill", "service": "net", "node": 0}
     yield {"do": "run", "run": ["echo", done.facts["host"], str(trial.states["net.settled"])], "on": "client"}
     yield {"do": "restart", "service": "net", "node": 0}
-    again = yield {"when": "net.settled", "within": "20s", "do": "run", "run": ["true"], "on": "client"}
+    again = yield {"when": "net.settled", "within": "1h", "do": "run", "run": ["true"], "on": "client"}
     for turn in range(math.floor(trial.parameters["n"])):
         yield {"at": trial.elapsed + 0.05, "do": "run", "run": ["true"], "on": "client"}
 '''

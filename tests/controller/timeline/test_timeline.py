@@ -88,7 +88,7 @@ def test_when_its_condition_holds(played: Callable[..., api.Run]) -> None:
     run = played(
         {"at": "0s", "do": "kill", "service": "net", "node": 0},
         {"at": "0.2s", "do": "restart", "service": "net", "node": 0},
-        {"when": "net.settled", "for": "0.6s", "within": "20s", "do": "run", "run": ["true"], "on": "client"},
+        {"when": "net.settled", "for": "0.6s", "within": "1h", "do": "run", "run": ["true"], "on": "client"},
         until=3,
     )
     *_, last = events(run)

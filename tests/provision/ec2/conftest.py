@@ -127,7 +127,7 @@ class Cloud:
             "user": _me(),
             "config": str(self.folder / "ssh_config"),
             "reach_from": "127.0.0.1/32",
-            "answer_within": "20s",
+            "answer_within": f"{PATIENCE:g}s",
             **({} if "types" in options else {"type": "c4.xlarge"}),
         }
         return Ec2(Ec2Options.model_validate({**given, **options}))
