@@ -10,6 +10,7 @@ import pytest
 
 from accounts import Account
 from steelyard import files
+from steelyard.errors import StoreError
 from steelyard.files import part_name, replace_whole, write_whole
 
 
@@ -86,3 +87,26 @@ def test_a_directory_that_is_swapped_meanwhile_changes_nothing(tmp_path: Path, m
         (tmp_path / "stolen").rename(own)
     assert list((tmp_path / "victim").iterdir()) == []
     assert (tmp_path / "open" / "file").read_text() == "text"
+
+
+@pytest.mark.parametrize("way", ["another's", "open to others"])
+def test_a_directory_in_the_place_of_ours_is_not_used(
+    tmp_path: Path, mallory: Account, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """It can take that place between the making of ours and its opening."""
+    place, theirs = tmp_path / "open", mallory.owns(tmp_path / "theirs", mode=0o700)
+    place.mkdir()
+    if way == "open to others":
+        os.chown(theirs, os.geteuid(), os.getegid())
+        theirs.chmod(0o777)
+    make = os.mkdir
+
+    def make_and_swap(name: str, mode: int, *, dir_fd: int) -> None:
+        make(name, mode, dir_fd=dir_fd)
+        (place / name).rename(tmp_path / "ours")
+        theirs.rename(place / name)
+
+    monkeypatch.setattr(os, "mkdir", make_and_swap)
+    with pytest.raises(StoreError, match="another process is changing"):
+        _through_aside(place / "file", b"text")
+    assert list(place.iterdir()) == []

@@ -251,6 +251,8 @@ def test_nobody_can_take_the_names_that_an_agent_needs(shell: str, own_place: Pa
     )
     try:
         assert agent.replies.line().startswith("steelyard-agent 1 sh ")
+        code, desk = agent.ask("desk", agent.mark)
+        assert (code, Path(os.fsdecode(desk)).parent) == (0, own_place / "tmp"), "not driven to another place"
         assert agent.end() == 0
     finally:
         agent.clean()
